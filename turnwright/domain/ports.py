@@ -1,9 +1,13 @@
 """What activities need of the outside, each named for its role. Adapters are wired at the roots."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from turnwright.domain.messages import ModelRequest, ModelResponse
+from turnwright.domain.base import Frozen
+from turnwright.domain.events import Event, ToolCalled, ToolReturned
+from turnwright.domain.messages import Message, ModelRequest, ModelResponse
+from turnwright.domain.run import Failure, Run
+from turnwright.domain.turn import Answered, Asked, Ended, Settle
 
 
 class Models(Protocol):
@@ -19,3 +23,111 @@ class Models(Protocol):
         stream. Raises only subclasses of `ModelError`; a stream that was cut short is
         `ModelUnavailable`, never a short answer.
         """
+
+
+class Owner(Frozen):
+    """Who may write a run: the row's owner claims to be execution `execution_id`."""
+
+    run_id: str
+    execution_id: str
+
+
+class Opened(Frozen):
+    """A run as an execution finds it when it opens it."""
+
+    run: Run
+    log: tuple[Event, ...]
+
+
+class RoundWork(Frozen):
+    """What a model round has to work with. `done` is the run's log if the round is in it."""
+
+    run: Run
+    messages: tuple[Message, ...]
+    done: Opened | None = None
+
+
+class CallWork(Frozen):
+    """A call to be run: `attempt` counts from 1, and `returned` is its result if it has one."""
+
+    run: Run
+    called: ToolCalled
+    attempt: int
+    returned: ToolReturned | None = None
+
+
+class Runs(Protocol):
+    """The runs in the store, as the activities write them.
+
+    Each method is one transaction. A step that is repeated finds its own record and returns it;
+    otherwise, when `owner` no longer owns the run, it raises `Fenced` and writes nothing.
+    """
+
+    async def holder(self, run_id: str) -> str | None:
+        """The execution that owns the run; None while none has opened it."""
+
+    async def open(self, owner: Owner, *, displaces: str | None) -> Opened:
+        """Take the run over from `displaces`, and start it if it is `starting`.
+
+        Raises `Fenced` when somebody else has become its owner meanwhile.
+        """
+
+    async def load_round(self, owner: Owner, number: int) -> RoundWork:
+        """What round `number` is to be asked with."""
+
+    async def begin_round(self, owner: Owner, number: int) -> str:
+        """Log `round.started`. Returns the id that the round's text will have."""
+
+    async def finish_round(
+        self, owner: Owner, number: int, response: ModelResponse, *, allow_empty: bool
+    ) -> Opened:
+        """Log the response. One without calls is the run's output, and ends it."""
+
+    async def begin_call(self, owner: Owner, call_id: str, *, execute: bool = True) -> CallWork:
+        """Log `tool.started`, unless the call has its result already."""
+
+    async def finish_call(
+        self, owner: Owner, result: ToolReturned, *, whole: str | None = None
+    ) -> ToolReturned:
+        """Log the call's one result; `whole` is kept where the result was shortened."""
+
+    async def ask(
+        self, owner: Owner, call_id: str, *, text: str, choices: Sequence[str] | None
+    ) -> Asked:
+        """Log the question, and that the run waits for its answer."""
+
+    async def resume(self, owner: Owner, asked: Asked) -> Answered | None:
+        """Log the accepted answer, if there is one, and that the run goes on."""
+
+    async def settle(self, owner: Owner, step: Settle) -> Ended:
+        """End the run, with every open call and question settled before it."""
+
+    async def fail(self, owner: Owner, failure: Failure) -> Ended:
+        """End the run as failed, with a message that may quote what must stay out of Temporal."""
+
+
+class LiveText(Protocol):
+    """Text on its way to readers while a round streams. Losing it never loses a turn."""
+
+    def round(self, run: Run, *, number: int, attempt: int, message_id: str) -> "LiveRound":
+        """A channel for one attempt at one round."""
+
+    def progress(self, run: Run, tool_call_id: str, name: str, text: str) -> None:
+        """Show what a running tool says of its progress."""
+
+
+class LiveRound(Protocol):
+    """The text of one attempt at one round, as it arrives."""
+
+    def write(self, text: str) -> None:
+        """Show one more piece."""
+
+    async def close(self) -> None:
+        """Show nothing more: the round is in the log, or its attempt has failed."""
+
+
+class Executions(Protocol):
+    """The Temporal executions, as far as the store's owner needs them."""
+
+    async def is_current(self, session_id: str, execution_id: str) -> bool:
+        """Whether this is the open execution of the session's workflow id."""

@@ -1,0 +1,80 @@
+"""Rows folded from events: the one function that says what an event does to a run's row.
+
+The live append and `turnwright rebuild` both go through here, so that a row always equals its log.
+"""
+
+from typing import Any
+
+from turnwright.domain import events as e
+from turnwright.domain.errors import UnknownEvent
+from turnwright.domain.events import Event
+from turnwright.domain.messages import Usage
+from turnwright.domain.run import Output, Run, RunStatus, Waiting
+
+
+def begin(event: Event, data: e.RunStarted) -> Run:
+    """The row of a run that has just been opened."""
+    identity = data.model_dump(exclude={"execution_id", "limits"})
+    return Run(
+        **identity,
+        id=_run_id(event),
+        session_id=event.session_id,
+        limits=data.limits,
+        status=RunStatus.RUNNING,
+        execution_id=data.execution_id,
+        started_at=event.created_at,
+        updated_at=event.created_at,
+        last_sequence=event.sequence,
+    )
+
+
+def evolve(run: Run, event: Event, data: e.EventData) -> Run:
+    """The row after one more of its events."""
+    changes: dict[str, Any] = {"updated_at": event.created_at, "last_sequence": event.sequence}
+    match data:
+        case e.RoundFinished():
+            usage = run.usage.plus(data.usage, rounds=1)
+            changes["usage"] = usage
+        case e.ToolCalled():
+            changes["usage"] = run.usage.plus(Usage(), tool_calls=1)
+        case e.AssistantMessage(final=True):
+            changes["output"] = Output(message_id=data.message_id, text=data.text)
+        case e.RunWaiting():
+            changes |= {
+                "status": data.status,
+                "waiting": Waiting(since=event.created_at, question=data.question),
+            }
+        case e.RunResumed():
+            changes |= {"status": RunStatus.RUNNING, "waiting": None}
+        case e.RunCancelRequested():
+            changes["cancel_requested_at"] = event.created_at
+        case e.RunEnded():
+            changes |= {
+                "status": data.status,
+                "waiting": None,
+                "failure": data.failure,
+                "ended_at": event.created_at,
+            }
+        case _:
+            pass
+    return run.model_copy(update=changes)
+
+
+def fold(events: list[Event]) -> Run:
+    """A run's row from all its events. Raises `UnknownEvent`."""
+    run: Run | None = None
+    for event in events:
+        data = e.decode(event)
+        if isinstance(data, e.RunStarted):
+            run = begin(event, data)
+        elif run is not None:
+            run = evolve(run, event, data)
+    if run is None:
+        raise UnknownEvent("these events hold no run.started")
+    return run
+
+
+def _run_id(event: Event) -> str:
+    if event.run_id is None:
+        raise UnknownEvent(f"event {event.id} is a run's, and names none")
+    return event.run_id

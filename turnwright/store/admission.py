@@ -1,0 +1,234 @@
+"""What the API accepts for a run: messages and answers, durable before anybody is told.
+
+All of it is decided under the session's row lock, so the verdict is the database's and final,
+whatever Temporal does meanwhile (DESIGN.md, decisions 1 and 7).
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from sqlalchemy import Row, insert, select
+
+from turnwright.domain.errors import (
+    Invalid,
+    QuestionAnswered,
+    QuestionMismatch,
+    RunNotWaiting,
+    SessionBusy,
+    SessionCompleted,
+    SessionNotAwaitingUser,
+)
+from turnwright.domain.events import Event, UserMessage, decode
+from turnwright.domain.ids import new_id
+from turnwright.domain.run import Limits, Question, Run, RunStatus
+from turnwright.domain.sessions import Accepted, AgentChoice, UserInput, UserMessageView
+from turnwright.store.engine import Tx
+from turnwright.store.event_log import find, lock_session
+from turnwright.store.run_rows import active_root, get_run, insert_run
+from turnwright.store.tables import inbox
+
+Choose = Callable[[str], AgentChoice]
+"""The agent of this name. Raises `NotFound` where none is loaded."""
+
+
+def accept_message(
+    tx: Tx,
+    session_id: str,
+    words: UserInput,
+    *,
+    tenant: str,
+    choose: Choose,
+    agent: str | None = None,
+    model: str | None = None,
+    limits: dict[str, Any] | None = None,
+) -> Accepted:
+    """One message, one run: both stored, the run `starting` and owned by no execution yet.
+
+    Raises `NotFound`, `SessionCompleted`, and `SessionBusy` while a run is active.
+    """
+    row = lock_session(tx, session_id, tenant=tenant)
+    chosen = choose(agent or row.agent)
+    if row.status == "closed":
+        raise SessionCompleted(session_id=session_id)
+    busy = active_root(tx, session_id)
+    if busy is not None:
+        raise SessionBusy(run_id=busy.id, run_status=busy.status, session_id=session_id)
+    run_id, message_id = new_id("run"), new_id("msg")
+    run = Run(
+        id=run_id,
+        session_id=session_id,
+        room=row.room,
+        actor=chosen.actor,
+        agent_version=chosen.version,
+        model=model or chosen.model,
+        trigger_message_id=message_id,
+        root_run_id=run_id,
+        limits=Limits(**chosen.limits.model_dump() | (limits or {})),
+        created_at=tx.now,
+        updated_at=tx.now,
+    )
+    insert_run(tx, run, tenant=tenant)
+    _insert(tx, "message", message_id, run, words)
+    return Accepted(run=run, message=_view(message_id, run, words, tx), after=row.last_sequence)
+
+
+def accept_answer(
+    tx: Tx,
+    run_id: str,
+    *,
+    tenant: str,
+    author: str | None,
+    text: str | None,
+    choice: str | None,
+    question_id: str | None,
+) -> Accepted:
+    """Accept the one answer to a run's question; the identical one again is told the same.
+
+    Checks, in this order: answered already (`QuestionAnswered` for another answer),
+    `RunNotWaiting`, `QuestionMismatch`, the rules of choices (`Invalid`).
+    """
+    run = get_run(tx, run_id, tenant=tenant)
+    row = lock_session(tx, run.session_id)
+    run = get_run(tx, run_id)
+    said = choice if choice is not None else text or ""
+    question = run.waiting.question if run.waiting else None
+    named = question_id or (question.id if question else None)
+    if named is not None and (first := _answered(tx, run, named)) is not None:
+        if first.text == said:
+            return Accepted(run=run, message=first, after=row.last_sequence)
+        raise QuestionAnswered(run_id=run.id, run_status=run.status)
+    if run.status is not RunStatus.WAITING_FOR_USER or question is None:
+        raise RunNotWaiting(
+            f"The run is {run.status} and waits for no answer.",
+            run_id=run.id,
+            run_status=run.status,
+        )
+    if question_id not in (None, question.id):
+        raise QuestionMismatch(run_id=run.id, run_status=run.status)
+    _check_choice(question, text=text, choice=choice)
+    message_id = new_id("msg")
+    words = UserInput(text=said, author=author)
+    _insert(tx, "answer", message_id, run, words, question_id=question.id)
+    view = _view(message_id, run, words, tx, question_id=question.id)
+    return Accepted(run=run, message=view, after=row.last_sequence)
+
+
+def accept_send(
+    tx: Tx, session_id: str, words: UserInput, *, tenant: str, choose: Choose
+) -> tuple[Literal["input", "message"], Accepted]:
+    """Route a text by the session's state alone (CONTRACT.md, `send`).
+
+    Raises `SessionCompleted`, `SessionNotAwaitingUser`, and what an answer may be refused with.
+    """
+    row = lock_session(tx, session_id, tenant=tenant)
+    run = active_root(tx, session_id)
+    if run is None:
+        return "message", accept_message(tx, session_id, words, tenant=tenant, choose=choose)
+    if row.status == "closed":
+        raise SessionCompleted(session_id=session_id)
+    question = run.waiting.question if run.waiting else None
+    waits = run.status is RunStatus.WAITING_FOR_USER and question is not None
+    if not waits or (question is not None and _answered(tx, run, question.id) is not None):
+        raise SessionNotAwaitingUser(
+            run_id=run.id, run_status=run.status, session_id=session_id
+        )
+    accepted = accept_answer(
+        tx,
+        run.id,
+        tenant=tenant,
+        author=words.author,
+        text=words.text,
+        choice=None,
+        question_id=None,
+    )
+    return "input", accepted
+
+
+def _check_choice(question: Question, *, text: str | None, choice: str | None) -> None:
+    if question.choices is None:
+        if choice is not None:
+            raise Invalid(
+                "This question has no choices; answer it with `text`.",
+                errors=[{"loc": ["body", "choice"], "msg": "the open question has no choices"}],
+            )
+        return
+    if (choice if choice is not None else text) not in question.choices:
+        field = "choice" if choice is not None else "text"
+        raise Invalid(
+            "The answer is not one of the question's choices.",
+            errors=[{"loc": ["body", field], "msg": "not one of the question's choices"}],
+        )
+
+
+def _answered(tx: Tx, run: Run, question_id: str) -> UserMessageView | None:
+    """The accepted answer to a question of this run: in the inbox still, or in the log."""
+    row = tx.connection.execute(
+        select(inbox).where(inbox.c.question_id == question_id, inbox.c.run_id == run.id)
+    ).one_or_none()
+    if row is not None:
+        return _from_inbox(row, run)
+    event = find(tx, run.session_id, f"{question_id}/answer")
+    if event is None or event.run_id != run.id:
+        return None
+    return _from_log(event)
+
+
+def _from_inbox(row: Row[Any], run: Run) -> UserMessageView:
+    words = UserInput.model_validate(row.data)
+    return UserMessageView(
+        id=row.id,
+        session_id=run.session_id,
+        run_id=run.id,
+        text=words.text,
+        author=words.author,
+        in_reply_to=row.question_id,
+        metadata=words.metadata,
+        created_at=row.created_at,
+    )
+
+
+def _from_log(event: Event) -> UserMessageView:
+    said = decode(event)
+    if not isinstance(said, UserMessage) or event.run_id is None:
+        raise TypeError(f"{event.type} is recorded where an answer belongs")
+    return UserMessageView(
+        id=said.message_id,
+        session_id=event.session_id,
+        run_id=event.run_id,
+        text=said.text,
+        author=said.author,
+        in_reply_to=said.in_reply_to,
+        metadata=said.metadata,
+        created_at=said.created_at,
+    )
+
+
+def _insert(
+    tx: Tx, kind: str, message_id: str, run: Run, words: UserInput, question_id: str | None = None
+) -> None:
+    tx.connection.execute(
+        insert(inbox).values(
+            id=message_id,
+            kind=kind,
+            session_id=run.session_id,
+            run_id=run.id,
+            question_id=question_id,
+            data=words.model_dump(mode="json"),
+            created_at=tx.now,
+        )
+    )
+
+
+def _view(
+    message_id: str, run: Run, words: UserInput, tx: Tx, question_id: str | None = None
+) -> UserMessageView:
+    return UserMessageView(
+        id=message_id,
+        session_id=run.session_id,
+        run_id=run.id,
+        text=words.text,
+        author=words.author,
+        in_reply_to=question_id,
+        metadata=words.metadata,
+        created_at=tx.now,
+    )

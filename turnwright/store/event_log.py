@@ -1,0 +1,126 @@
+"""Appending to a session's log, and reading it.
+
+A sequence is given under the session's row lock, in the transaction that inserts the event: no
+gap, no double, whatever is rolled back.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, insert, select, update
+
+from turnwright.domain.errors import NotFound
+from turnwright.domain.events import Event, EventData
+from turnwright.domain.ids import new_id
+from turnwright.store.engine import Tx
+from turnwright.store.tables import events, sessions
+
+SessionRow = Row[Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """An event to be appended. `key` makes it one of a kind in its session."""
+
+    data: EventData
+    run_id: str | None = None
+    key: str | None = None
+
+
+def lock_session(tx: Tx, session_id: str, *, tenant: str | None = None) -> SessionRow:
+    """The session's row, held against every other writer until this transaction ends.
+
+    Raises `NotFound`, also for a session of another tenant.
+    """
+    row = tx.connection.execute(
+        select(sessions).where(sessions.c.id == session_id).with_for_update()
+    ).one_or_none()
+    if row is None or tenant not in (None, row.tenant):
+        raise NotFound(f"There is no session {session_id}.")
+    return row
+
+
+def append(tx: Tx, session_id: str, drafts: Sequence[Draft]) -> list[Event]:
+    """Append to the log, in order. The session's row has to be locked by this transaction.
+
+    A key that is in the log already breaks `uq_events_session_id_key`: the steps look for their
+    own record first, so that is a fault, and nothing is written.
+    """
+    last = tx.connection.execute(
+        update(sessions)
+        .where(sessions.c.id == session_id)
+        .values(last_sequence=sessions.c.last_sequence + len(drafts), updated_at=tx.now)
+        .returning(sessions.c.last_sequence)
+    ).scalar_one()
+    appended = [
+        Event(
+            id=new_id("evt"),
+            session_id=session_id,
+            sequence=sequence,
+            type=draft.data.type,
+            schema_version=draft.data.version,
+            run_id=draft.run_id,
+            created_at=tx.now,
+            data=draft.data.model_dump(mode="json"),
+        )
+        for sequence, draft in enumerate(drafts, last - len(drafts) + 1)
+    ]
+    tx.connection.execute(
+        insert(events),
+        [
+            {**_columns(event), "key": draft.key}
+            for event, draft in zip(appended, drafts, strict=True)
+        ],
+    )
+    tx.touched.add(session_id)
+    return appended
+
+
+def find(tx: Tx, session_id: str, key: str) -> Event | None:
+    """The event recorded under this key."""
+    row = tx.connection.execute(
+        select(events).where(events.c.session_id == session_id, events.c.key == key)
+    ).one_or_none()
+    return None if row is None else to_event(row)
+
+
+def read_events(
+    tx: Tx,
+    *,
+    session_id: str | None = None,
+    run_id: str | None = None,
+    after: int = 0,
+    types: Iterable[str] | None = None,
+    limit: int | None = None,
+) -> list[Event]:
+    """Events in order, of a session or of one run, with a sequence greater than `after`."""
+    query = select(events).where(events.c.sequence > after).order_by(events.c.sequence)
+    if session_id is not None:
+        query = query.where(events.c.session_id == session_id)
+    if run_id is not None:
+        query = query.where(events.c.run_id == run_id)
+    if types is not None:
+        query = query.where(events.c.type.in_(tuple(types)))
+    if limit is not None:
+        query = query.limit(limit)
+    return [to_event(row) for row in tx.connection.execute(query)]
+
+
+def to_event(row: Row[Any]) -> Event:
+    """The event of a row."""
+    # The row was validated when it was written; doing it again costs more than reading it.
+    return Event.model_construct(
+        id=row.id,
+        session_id=row.session_id,
+        sequence=row.sequence,
+        type=row.type,
+        schema_version=row.schema_version,
+        run_id=row.run_id,
+        created_at=row.created_at,
+        data=row.data,
+    )
+
+
+def _columns(event: Event) -> dict[str, Any]:
+    return {name: getattr(event, name) for name in Event.model_fields}
