@@ -1,10 +1,11 @@
 """Which providers there are, and the one object that the composition roots wire in."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, get_args
 
 from turnwright.domain.errors import Invalid, ModelRejected
 from turnwright.domain.messages import ModelRequest, ModelResponse
+from turnwright.providers.lazy import LazyModel, WireProvider
 from turnwright.providers.scripted import ScriptedModel
 
 
@@ -27,7 +28,10 @@ class Providers:
     """The port `Models`. Adapters and their clients are built when first used, and kept."""
 
     def __init__(self) -> None:
-        self._adapters: dict[str, Adapter] = {"scripted": ScriptedModel()}
+        self._adapters: dict[str, Adapter] = {
+            **{provider: LazyModel(provider) for provider in get_args(WireProvider)},
+            "scripted": ScriptedModel(),
+        }
 
     def check(self, model: str) -> None:
         """Raise `Invalid` unless `model` is `provider:name` of a provider that exists."""
