@@ -1,0 +1,1 @@
+"""Tools: Python functions, and those that the runtime itself answers."""
