@@ -18,6 +18,8 @@ from pathlib import Path
 
 import httpx
 
+from turnwright.leash import leashed
+
 SMALL_MODEL = "smollm2"
 """The name that the small model answers to, as in `openai-chat:smollm2`."""
 
@@ -61,9 +63,9 @@ def llmock_environment(base_url: str) -> dict[str, str]:
 def script(base_url: str, *behaviours: Mapping[str, object]) -> None:
     """Make llmock forget everything, then behave so, in this order, for the next requests."""
     httpx.post(f"{base_url}/_llmock/reset").raise_for_status()
-    httpx.post(
-        f"{base_url}/_llmock/scenario", json={"behaviors": list(behaviours)}
-    ).raise_for_status()
+    if behaviours:
+        orders = {"behaviors": list(behaviours)}
+        httpx.post(f"{base_url}/_llmock/scenario", json=orders).raise_for_status()
 
 
 def free_port() -> int:
@@ -77,7 +79,7 @@ def free_port() -> int:
 def _running(command: Sequence[str], health: str) -> Iterator[None]:
     environment = {**os.environ, "LLMOCK_HOST": "127.0.0.1"}
     with subprocess.Popen(
-        ["setpriv", "--pdeathsig", "KILL", *command],
+        leashed(command),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env=environment,

@@ -87,4 +87,4 @@ def _kind(error: Exception) -> tuple[type[ModelError], str]:
             return kind, label
     if isinstance(error, ModelHTTPError) and error.status_code not in _TRANSIENT_STATUSES:
         return ModelRejected, "request rejected"
-    return ModelUnavailable, "unreadable response"
+    return ModelUnavailable, "broken response"
