@@ -42,18 +42,14 @@ async def call_function_tool(
         async with asyncio.timeout(tool.timeout) as deadline:
             value = await tool.call(validated, context)
         return _result("ok", render(value))
-    except ToolError as error:
-        return _result("error", error.detail, fatal=error.fatal)
-    except Unrenderable as error:
-        return _result("error", f"The tool ran to its end, but {error.detail}")
     except asyncio.CancelledError as error:
         if _being_cancelled():
             raise
-        return _result("error", _named(error))
-    except (Exception, SystemExit) as error:  # a tool's fault must not end the worker
+        return _failed(error)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool's fault is the model's to know
         if isinstance(error, TimeoutError) and deadline.expired():
             return _result("error", _out_of_time(tool))
-        return _result("error", _named(error))
+        return _failed(error)
 
 
 def _result(outcome: Outcome, text: str, *, fatal: bool = False) -> ToolResult:
@@ -75,9 +71,15 @@ def _being_cancelled() -> bool:
     return task is None or task.cancelling() > 0
 
 
-def _named(error: BaseException) -> str:
-    text = str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+def _failed(error: BaseException) -> ToolResult:
+    match error:
+        case ToolError():
+            return _result("error", error.detail, fatal=error.fatal)
+        case Unrenderable():
+            return _result("error", f"The tool ran to its end, but {error.detail}")
+        case _:
+            text = str(error)
+            return _result("error", f"{type(error).__name__}: {text}" if text else repr(error))
 
 
 def _out_of_time(tool: FunctionTool[..., object]) -> str:

@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import partial, update_wrapper
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 
 from pydantic import JsonValue
@@ -31,7 +31,7 @@ OnUnknown = Literal["continue", "fail"]
 class FunctionTool(Generic[P, R_co]):
     """A Python function that models may call. Made by `@tool`; still callable as itself."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - these are what CONTRACT.md lists
         self,
         function: Callable[P, R_co],
         *,
@@ -42,6 +42,7 @@ class FunctionTool(Generic[P, R_co]):
         timeout: float | None = 300,
         on_unknown: OnUnknown = "continue",
     ) -> None:
+        update_wrapper(self, function)
         self.name = name if name is not None else getattr(function, "__name__", "")
         _check(self.name, function, approval, timeout, on_unknown)
         self.function = function
@@ -61,6 +62,7 @@ class FunctionTool(Generic[P, R_co]):
         """As models see it, but for the name's spelling (see `turnwright.tools.names`)."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Call the function itself, without validation."""
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -121,7 +123,7 @@ def tool(
 ) -> Callable[[Callable[P, R_co]], FunctionTool[P, R_co]]: ...
 
 
-def tool(
+def tool(  # noqa: PLR0913 - these are what CONTRACT.md lists
     function: Callable[P, R_co] | None = None,
     /,
     *,

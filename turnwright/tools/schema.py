@@ -15,12 +15,12 @@ class _ParametersSchema(GenerateJsonSchema):
     """JSON Schema as models need it: without titles, which repeat the names."""
 
     # A default that JSON cannot express is left out of the schema; it still holds.
-    ignored_warning_kinds: set[JsonSchemaWarningKind] = {
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # noqa: RUF012 - as pydantic declares it
         "skipped-choice",
         "non-serializable-default",
     }
 
-    def field_title_should_be_set(self, schema: Any) -> bool:
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - pydantic's hook
         return False
 
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import docstring_parser
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 from pydantic.errors import PydanticUserError
-from pydantic.fields import FieldInfo
 
 from turnwright.tools.context import ToolContext
 from turnwright.tools.errors import DefinitionError
@@ -97,18 +96,17 @@ def _is_context(annotation: object) -> bool:
     return annotation is ToolContext
 
 
-def _field(parameter: inspect.Parameter, annotation: object, description: str | None) -> Any:
-    default = parameter.default
-    if isinstance(default, FieldInfo):  # `city: str = Field(description=…)`, as pydantic has it
-        annotation, default = Annotated[annotation, default], ...
-    elif default is inspect.Parameter.empty:
-        default = ...
+def _field(
+    parameter: inspect.Parameter, annotation: object, description: str | None
+) -> tuple[object, object]:
+    """The parameter as `create_model` takes a field: its type and its default."""
     own = (
         Field(alias=parameter.name, description=description)
         if description
         else Field(alias=parameter.name)
     )
-    return (Annotated[annotation, own], default)
+    required = parameter.default is inspect.Parameter.empty
+    return Annotated[annotation, own], ... if required else parameter.default
 
 
 def _model(name: str, definitions: dict[str, Any]) -> tuple[type[BaseModel], dict[str, Any]]:
