@@ -48,7 +48,7 @@ class RoundWork(Frozen):
 
 
 class CallWork(Frozen):
-    """A call to be run: `attempt` counts from 1, and `returned` is its result if it has one."""
+    """A call: `attempt` counts its executions from 1; `returned` is its result if it has one."""
 
     run: Run
     called: ToolCalled
@@ -63,8 +63,11 @@ class Runs(Protocol):
     otherwise, when `owner` no longer owns the run, it raises `Fenced` and writes nothing.
     """
 
-    async def holder(self, run_id: str) -> str | None:
-        """The execution that owns the run; None while none has opened it."""
+    async def get(self, run_id: str) -> Run:
+        """The run as it is. Raises `NotFound`."""
+
+    async def get_call(self, run_id: str, call_id: str) -> ToolCalled:
+        """What a call asks for. Raises `NotFound`."""
 
     async def open(self, owner: Owner, *, displaces: str | None) -> Opened:
         """Take the run over from `displaces`, and start it if it is `starting`.
@@ -83,8 +86,8 @@ class Runs(Protocol):
     ) -> Opened:
         """Log the response. One without calls is the run's output, and ends it."""
 
-    async def begin_call(self, owner: Owner, call_id: str, *, execute: bool = True) -> CallWork:
-        """Log `tool.started`, unless the call has its result already."""
+    async def begin_call(self, owner: Owner, call_id: str, *, repeatable: bool) -> CallWork:
+        """Log `tool.started`, unless the call has its result, or has begun and is not repeatable."""
 
     async def finish_call(
         self, owner: Owner, result: ToolReturned, *, whole: str | None = None

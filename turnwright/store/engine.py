@@ -116,7 +116,9 @@ def _sqlite(url: str) -> tuple[Engine, Engine]:
 
 
 def _sqlite_engine(url: str, begin: str) -> Engine:
-    engine = create_engine(url, json_serializer=dumps, pool_size=SQLITE_READERS)
+    engine = create_engine(
+        url, json_serializer=dumps, pool_size=SQLITE_READERS, hide_parameters=True
+    )
 
     @event.listens_for(engine, "connect")
     def connect(connection: Any, _record: Any) -> None:
@@ -141,6 +143,8 @@ def _postgresql(url: str) -> tuple[Engine, Engine]:
     engine = create_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
         json_serializer=dumps,
+        # An error's text goes to logs, and parameters are what people said.
+        hide_parameters=True,
         pool_size=POSTGRES_CONNECTIONS,
         max_overflow=0,
         pool_timeout=WAIT_SECONDS,

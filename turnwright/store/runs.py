@@ -30,8 +30,11 @@ class RunStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def holder(self, run_id: str) -> str | None:
-        return (await self._database.read(get_run, run_id)).execution_id
+    async def get(self, run_id: str) -> Run:
+        return await self._database.read(get_run, run_id)
+
+    async def get_call(self, run_id: str, call_id: str) -> e.ToolCalled:
+        return await self._database.read(_get_call, run_id, call_id)
 
     async def open(self, owner: Owner, *, displaces: str | None) -> Opened:
         return await self._database.write(_open, owner, displaces)
@@ -47,8 +50,8 @@ class RunStore:
     ) -> Opened:
         return await self._database.write(_finish_round, owner, number, response, allow_empty)
 
-    async def begin_call(self, owner: Owner, call_id: str, *, execute: bool = True) -> CallWork:
-        return await self._database.write(_begin_call, owner, call_id, execute)
+    async def begin_call(self, owner: Owner, call_id: str, *, repeatable: bool) -> CallWork:
+        return await self._database.write(_begin_call, owner, call_id, repeatable)
 
     async def finish_call(
         self, owner: Owner, result: e.ToolReturned, *, whole: str | None = None
@@ -208,6 +211,10 @@ def _round_facts(
     return facts
 
 
+def _get_call(tx: Tx, run_id: str, call_id: str) -> e.ToolCalled:
+    return _called(tx, get_run(tx, run_id), call_id)
+
+
 def _called(tx: Tx, run: Run, call_id: str) -> e.ToolCalled:
     event = find(tx, run.session_id, f"{run.id}/call/{call_id}/called")
     if event is None:
@@ -220,7 +227,7 @@ def _returned(tx: Tx, run: Run, call_id: str) -> e.ToolReturned | None:
     return None if event is None else e.ToolReturned.model_validate(e.upcast(event).data)
 
 
-def _begin_call(tx: Tx, owner: Owner, call_id: str, execute: bool) -> CallWork:
+def _begin_call(tx: Tx, owner: Owner, call_id: str, repeatable: bool) -> CallWork:
     run = _locked(tx, owner)
     called = _called(tx, run, call_id)
     starts = read_events(tx, run_id=run.id, types=(e.ToolStarted.type,))
@@ -228,7 +235,7 @@ def _begin_call(tx: Tx, owner: Owner, call_id: str, execute: bool) -> CallWork:
     returned = _returned(tx, run, call_id)
     if returned is None:
         _owned(run, owner)
-        if execute:
+        if attempt == 1 or repeatable:
             started = e.ToolStarted(tool_call_id=call_id, name=called.name, attempt=attempt)
             record(tx, run, (f"{run.id}/call/{call_id}/started/{attempt}", started))
     return CallWork(run=run, called=called, attempt=attempt, returned=returned)

@@ -196,8 +196,8 @@ live_texts = Table(
     Column("message_id", ID, nullable=False),
     Column("text", Text, nullable=False),
     Index("ix_live_texts_session_id", "session_id"),
-    # Worth nothing after a crash: the round is asked again, or is in the log.
-    prefixes=["UNLOGGED"],
+    # Worth nothing after a crash (the round is asked again, or is in the log): the migration
+    # makes it UNLOGGED on PostgreSQL.
 )
 
 api_keys = Table(

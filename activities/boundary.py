@@ -1,0 +1,87 @@
+"""The boundary to Temporal: who an activity writes as, its heartbeat, and what its errors may say.
+
+An exception that reaches Temporal is kept in the history with its message and its causes, and
+those quote content (SQL parameters, a provider's answer). So nothing passes but errors of our own
+wording (CONTRACT.md, guarantee 11).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import structlog
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import (
+    ActivityInboundInterceptor,
+    ExecuteActivityInput,
+    Interceptor,
+)
+
+from turnwright.domain.errors import Fenced, Unavailable
+from turnwright.domain.ports import Owner
+
+log = structlog.get_logger()
+
+FAULT_ATTEMPTS = 5
+"""A fault of ours is tried this often: some pass, a bug does not."""
+
+
+def owner_of(run_id: str) -> Owner:
+    """This execution, as the owner of the run it drives."""
+    execution_id = activity.info().workflow_run_id
+    if execution_id is None:
+        raise RuntimeError("a run's activities belong to a workflow")
+    return Owner(run_id=run_id, execution_id=execution_id)
+
+
+@asynccontextmanager
+async def heartbeats() -> AsyncIterator[None]:
+    """Tell Temporal that the work goes on, so that a worker's death is noticed soon."""
+    timeout = activity.info().heartbeat_timeout
+    if timeout is None:
+        yield
+        return
+
+    async def beat(seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            activity.heartbeat()
+
+    task = asyncio.create_task(beat(timeout.total_seconds() / 3))
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+class ContentFree(Interceptor):
+    """Lets only errors without content through to Temporal."""
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        return _ContentFree(next)
+
+
+class _ContentFree(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        try:
+            return await self.next.execute_activity(input)
+        except ApplicationError as error:
+            raise error from None
+        except Fenced:
+            raise ApplicationError(
+                "this execution no longer owns the run", type="Fenced", non_retryable=True
+            ) from None
+        except Unavailable:
+            raise ApplicationError("the database cannot be reached", type="Unavailable") from None
+        except Exception as error:
+            info = activity.info()
+            log.exception(
+                "activity_failed", activity=info.activity_type, workflow=info.workflow_id
+            )
+            raise ApplicationError(
+                "a fault inside an activity; the worker's log says more",
+                type=type(error).__name__,
+                non_retryable=info.attempt >= FAULT_ATTEMPTS,
+            ) from None

@@ -1,0 +1,65 @@
+"""Handing what was accepted to Temporal, off the request path.
+
+Nothing here decides anything: the acceptance is in the database. What does not reach Temporal now
+is found by the sweep (DESIGN.md, decision 1).
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import structlog
+from temporalio.service import RPCError
+
+from turnwright.domain.run import Run
+from turnwright.executions import Executions, Start
+
+log = structlog.get_logger()
+
+PAUSES = (0.004, 0.008, 0.016, 0.03, 0.06, 0.1, 0.1, 0.2, 0.5, 1.0)
+"""Seconds between tries. The previous run's execution closes some 10 ms after its run has ended,
+and until then the session's workflow id is taken."""
+
+
+class Dispatcher:
+    """Starts and wakes executions in the background."""
+
+    def __init__(self, executions: Executions) -> None:
+        self._executions = executions
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, run: Run) -> None:
+        """Have the run's execution started."""
+        self._begin(self._start(run))
+
+    def wake(self, session_id: str, message_id: str) -> None:
+        """Have the session's execution told of an accepted answer."""
+        self._begin(self._wake(session_id, message_id))
+
+    async def close(self) -> None:
+        """Give up what is still under way: the sweep goes on with it."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _start(self, run: Run) -> None:
+        for pause in PAUSES:
+            try:
+                if await self._executions.start(run) is not Start.REFUSED:
+                    return
+            except RPCError as error:
+                log.warning("start_postponed", run_id=run.id, status=error.status.name)
+                return
+            await asyncio.sleep(pause)
+        log.warning("start_postponed", run_id=run.id, status="HELD")
+
+    async def _wake(self, session_id: str, message_id: str) -> None:
+        try:
+            await self._executions.wake(session_id, message_id)
+        except RPCError as error:
+            log.warning("wake_postponed", session_id=session_id, status=error.status.name)

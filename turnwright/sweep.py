@@ -1,0 +1,88 @@
+"""The sweep: a loop in every worker that carries on what a crash or an outage left lying.
+
+It starts what is `starting` without an execution, repeats wake-ups that were lost, ends an open
+execution whose run has long ended, and carries on runs whose execution no longer exists. All of
+it is harmless when several workers do it, and when nothing was lost.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import structlog
+from temporalio.service import RPCError
+
+from turnwright.domain.errors import Unavailable
+from turnwright.domain.run import Run
+from turnwright.executions import Executions, Start
+from turnwright.store.engine import Database
+from turnwright.store.pending import (
+    forget_old_answers,
+    open_runs,
+    pending_answers,
+    starting_runs,
+)
+from turnwright.store.run_rows import get_run
+
+log = structlog.get_logger()
+
+PERIOD = 2.0
+"""Seconds between sweeps."""
+FRESH = timedelta(seconds=2)
+"""What was accepted since then is still on its ordinary way."""
+QUIET = timedelta(seconds=60)
+"""A run that logged nothing for so long is looked up in Temporal."""
+BATCH = 20
+"""How many quiet runs one sweep looks up: each is a call to Temporal."""
+
+
+@dataclass
+class Sweep:
+    """Finds what was accepted and is not under way, and hands it to Temporal."""
+
+    database: Database
+    executions: Executions
+    _cursor: str = field(default="", init=False)
+    """The last quiet run looked up; the next sweep goes on after it."""
+
+    async def forever(self) -> None:
+        """Sweep until cancelled. An outage of the database or of Temporal is waited out."""
+        while True:
+            try:
+                await self.once()
+            except (RPCError, Unavailable) as error:
+                log.warning("sweep_postponed", because=type(error).__name__)
+            except Exception:
+                log.exception("sweep_failed")
+            await asyncio.sleep(PERIOD)
+
+    async def once(self) -> None:
+        """One sweep."""
+        for run in await self.database.read(starting_runs, older_than=FRESH):
+            await self._start(run)
+        for answer in await self.database.read(pending_answers, older_than=FRESH):
+            await self.executions.wake(answer.session_id, answer.message_id)
+        await self._look_after_quiet_runs()
+        await self.database.write(forget_old_answers)
+
+    async def _start(self, run: Run) -> None:
+        if await self.executions.start(run) is not Start.REFUSED:
+            return
+        holder = await self.executions.holder(run.session_id)
+        if holder is None or not holder.open or holder.run_id is None:
+            return
+        previous = await self.database.read(get_run, holder.run_id)
+        if previous.ended_at is not None and not previous.status.active:
+            log.warning("execution_dismissed", run_id=holder.run_id)
+            await self.executions.dismiss(run.session_id, holder)
+
+    async def _look_after_quiet_runs(self) -> None:
+        quiet = await self.database.read(
+            open_runs, older_than=QUIET, after=self._cursor, limit=BATCH
+        )
+        self._cursor = quiet[-1].id if len(quiet) == BATCH else ""
+        for run in quiet:
+            holder = await self.executions.holder(run.session_id)
+            if holder is None or (not holder.open and not holder.terminated):
+                log.warning("run_carried_on", run_id=run.id)
+                await self.executions.start(run)

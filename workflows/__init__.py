@@ -1,0 +1,1 @@
+"""Deterministic orchestration only: what happens next is decided in `turnwright.domain.turn`."""
