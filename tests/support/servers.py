@@ -1,0 +1,63 @@
+"""Temporal servers for tests."""
+
+import os
+import stat
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import join
+
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import TimeSkipper, WorkflowEnvironment
+
+from turnwright.embedded import DevServer, temporal_dev_server
+from turnwright.leash import leashed
+
+
+@dataclass(frozen=True)
+class TemporalServer:
+    """A development server and a client of it."""
+
+    server: DevServer
+    client: Client
+
+    @property
+    def address(self) -> str:
+        """As `TURNWRIGHT_TEMPORAL_ADDRESS` takes it."""
+        return self.server.address
+
+    def time_skipper(self) -> TimeSkipper:
+        """A client whose workflows each have a clock of their own that skips ahead.
+
+        On the full server, visibility included; about a second per skip.
+        """
+        return TimeSkipper(self.client)
+
+
+@asynccontextmanager
+async def dev_server() -> AsyncIterator[TemporalServer]:
+    """A development server in memory, with time skipping allowed."""
+    skipping = {"frontend.WorkflowTimeSkippingEnabled": "true"}
+    async with temporal_dev_server(dynamic_config=skipping) as server:
+        client = await Client.connect(server.address, data_converter=pydantic_data_converter)
+        yield TemporalServer(server, client)
+
+
+@asynccontextmanager
+async def time_skipping_environment(folder: Path) -> AsyncIterator[WorkflowEnvironment]:
+    """The SDK's time-skipping test server: weeks in milliseconds, but no visibility.
+
+    `folder` takes the script that puts the server on a leash: the SDK starts it itself, from a
+    thread that may end, so a helper process watches over it.
+    """
+    program = Path(sys.executable).parent / "temporal-test-server"
+    script = folder / f"temporal-test-server-{os.getpid()}"
+    script.write_text(f'#!/bin/sh\nexec {join(leashed([str(program)], watch=True))} "$@"\n')
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    async with await WorkflowEnvironment.start_time_skipping(
+        test_server_existing_path=str(script), data_converter=pydantic_data_converter
+    ) as environment:
+        yield environment
