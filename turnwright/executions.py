@@ -5,6 +5,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
+import structlog
 from temporalio.client import Client, TLSConfig, WorkflowExecutionStatus
 from temporalio.common import (
     SearchAttributePair,
@@ -23,6 +24,8 @@ from turnwright.domain.run import Run, RunStatus
 from turnwright.settings import Settings
 from workflows.policies import TASK_TIMEOUT
 from workflows.run import RunWorkflow
+
+log = structlog.get_logger()
 
 RPC_TIMEOUT: Final = timedelta(seconds=5)
 RUN_MEMO: Final = "run_id"
@@ -77,19 +80,32 @@ async def connect(settings: Settings, *, lazy: bool = False) -> Client:
     )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Executions:
     """The executions of runs. `turnwright.domain.ports.Executions`, and what the API needs."""
 
     client: Client
     task_queue: str
-    searchable: bool = True
-    """Whether the search attributes are registered."""
     public_url: str | None = None
     """Where people find the API, for links in the Temporal UI."""
+    searchable: bool = True
+    """Whether to start runs with search attributes; off once Temporal has said it has none."""
 
     async def start(self, run: Run) -> Start:
         """Start the run's execution, unless it has one. Raises `RPCError`."""
+        try:
+            return await self._start(run)
+        except RPCError as error:
+            if not (self.searchable and error.status is RPCStatusCode.INVALID_ARGUMENT):
+                raise
+            log.warning(
+                "search_attributes_missing",
+                mend="run `turnwright migrate`, then restart API and workers",
+            )
+            self.searchable = False
+            return await self._start(run)
+
+    async def _start(self, run: Run) -> Start:
         link = f"{self.public_url}/v1/runs/{run.id}" if self.public_url else None
         try:
             await self.client.start_workflow(

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from turnwright.domain.base import Frozen
 from turnwright.domain.run import Run
@@ -78,6 +79,13 @@ class Subscription:
             pass
 
 
+class LiveTexts(Protocol):
+    """Where a reader who joins in mid-round finds what it has missed."""
+
+    async def texts(self, session_id: str) -> list[Delta]:
+        """The text so far of each round that is streaming in the session, from its beginning."""
+
+
 class Hub:
     """Who reads which session in this process, and what is streaming in it right now."""
 
@@ -109,9 +117,10 @@ class Hub:
         self._stopped = True
         self.wake_all()
 
-    def reads(self, session_id: str) -> bool:
-        """Whether anybody here reads the session."""
-        return session_id in self._readers
+    @property
+    def has_readers(self) -> bool:
+        """Whether anybody reads anything here."""
+        return bool(self._readers)
 
     def wake(self, sessions: set[str]) -> None:
         """These sessions' logs have grown."""
@@ -128,7 +137,7 @@ class Hub:
         for reader in self._readers.get(frame.session_id, ()):
             reader.show(frame)
 
-    def texts(self, session_id: str) -> list[Delta]:
+    async def texts(self, session_id: str) -> list[Delta]:
         """The text so far of each round that is streaming in the session, from its beginning."""
         return [text for text in self._texts.values() if text.session_id == session_id]
 

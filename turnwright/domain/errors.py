@@ -23,6 +23,8 @@
 
 from typing import Any, ClassVar
 
+from turnwright.domain.run import FailureReason
+
 
 class TurnwrightError(Exception):
     """Something went wrong."""
@@ -116,7 +118,7 @@ class ModelError(TurnwrightError):
     error and a status code), and is all that Temporal is ever told.
     """
 
-    reason: ClassVar[str] = "model_error"
+    reason: ClassVar[FailureReason] = "model_error"
     retryable: ClassVar[bool] = False
 
     def __init__(self, detail: str, *, label: str, retry_after: float | None = None) -> None:

@@ -170,8 +170,9 @@ def _finish_round(
                 run_id=run.id, round=number, opaque=response.opaque.model_dump(mode="json")
             )
         )
-    tx.connection.execute(delete(live_texts).where(live_texts.c.run_id == run.id))
-    if not response.tool_calls:
+    if response.tool_calls:
+        tx.connection.execute(delete(live_texts).where(live_texts.c.run_id == run.id))
+    else:
         if response.text or allow_empty:
             run = end(tx, run, RunStatus.COMPLETED)
         else:

@@ -9,7 +9,7 @@ from turnwright.store.engine import Tx
 from turnwright.store.event_log import lock_session, read_events
 from turnwright.store.run_rows import record
 from turnwright.store.sessions import close
-from turnwright.store.tables import checkpoints, inbox
+from turnwright.store.tables import checkpoints, inbox, live_texts
 
 CUT_SHORT = "This call was cut short: the run ended before it had a result."
 INTERNAL = "Something went wrong inside Turnwright; the logs say what."
@@ -37,6 +37,7 @@ def end(tx: Tx, run: Run, status: RunStatus, failure: Failure | None = None) -> 
     facts.append((f"{run.id}/end/{run.execution_id}", ending))
     run = record(tx, run, *facts)
     tx.connection.execute(delete(inbox).where(inbox.c.run_id == run.id))
+    tx.connection.execute(delete(live_texts).where(live_texts.c.run_id == run.id))
     if status is not RunStatus.FAILED:
         tx.connection.execute(delete(checkpoints).where(checkpoints.c.run_id == run.id))
     session = lock_session(tx, run.session_id)
