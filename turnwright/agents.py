@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, create_model
 
 from turnwright.domain.run import Limits
 from turnwright.tools.errors import DefinitionError
@@ -130,6 +130,7 @@ def _checks() -> type[BaseModel]:
         if name not in ("_", "tools")
     }
     fields["model"] = (Annotated[Sequence[ModelName], Field(min_length=1)], ...)
+    fields["limits"] = (InstanceOf[Limits], ...)
     return create_model("Agent", __config__=ConfigDict(strict=True), **fields)
 
 

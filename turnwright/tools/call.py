@@ -38,8 +38,9 @@ async def call_function_tool(
         validated = tool.validate(arguments)
     except ArgumentsInvalid as error:
         return _result("error", error.detail)
+    deadline = asyncio.timeout(tool.timeout)
     try:
-        async with asyncio.timeout(tool.timeout) as deadline:
+        async with deadline:
             value = await tool.call(validated, context)
         return _result("ok", render(value))
     except asyncio.CancelledError as error:

@@ -31,7 +31,7 @@ OnUnknown = Literal["continue", "fail"]
 class FunctionTool(Generic[P, R_co]):
     """A Python function that models may call. Made by `@tool`; still callable as itself."""
 
-    def __init__(  # noqa: PLR0913 - these are what CONTRACT.md lists
+    def __init__(
         self,
         function: Callable[P, R_co],
         *,
@@ -123,7 +123,7 @@ def tool(
 ) -> Callable[[Callable[P, R_co]], FunctionTool[P, R_co]]: ...
 
 
-def tool(  # noqa: PLR0913 - these are what CONTRACT.md lists
+def tool(
     function: Callable[P, R_co] | None = None,
     /,
     *,

@@ -1,10 +1,10 @@
 """What a model reads of a tool's return value."""
 
-import json
 import re
 from typing import Final
 
-from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+from pydantic import JsonValue
+from pydantic_core import to_json, to_jsonable_python
 
 from turnwright.tools.errors import Unrenderable
 
@@ -51,16 +51,23 @@ def _note(left_out: int, size: int) -> str:
 def _as_json(value: object) -> str:
     try:
         return to_json(value, inf_nan_mode="strings").decode()
-    except (PydanticSerializationError, ValueError) as error:
-        return _with_surrogates(value, error)
+    except ValueError as error:
+        # It may be for lone surrogates alone, which pydantic cannot write.
+        try:
+            return to_json(_cleaned(to_jsonable_python(value)), inf_nan_mode="strings").decode()
+        except (ValueError, RecursionError):
+            raise Unrenderable(
+                f"it returned {type(value).__name__!r}, which cannot be shown: {error}"
+            ) from error
 
 
-def _with_surrogates(value: object, error: Exception) -> str:
-    """For a value that pydantic takes but for lone surrogates in its strings."""
-    try:
-        plain = to_jsonable_python(value, inf_nan_mode="strings")
-        return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        raise Unrenderable(
-            f"it returned {type(value).__name__!r}, which cannot be shown: {error}"
-        ) from error
+def _cleaned(value: JsonValue) -> JsonValue:
+    match value:
+        case str():
+            return clean(value)
+        case list():
+            return [_cleaned(item) for item in value]
+        case dict():
+            return {clean(key): _cleaned(item) for key, item in value.items()}
+        case _:
+            return value

@@ -20,7 +20,7 @@ class _ParametersSchema(GenerateJsonSchema):
         "non-serializable-default",
     }
 
-    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - pydantic's hook
+    def field_title_should_be_set(self, schema: object) -> bool:
         return False
 
 

@@ -1,0 +1,1 @@
+"""What an author writes: agents, their loading, the examples."""

@@ -1,0 +1,1 @@
+"""Function tools and control tools: definition, validation, calls, results."""
