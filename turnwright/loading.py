@@ -129,14 +129,16 @@ def _run_file(path: Path) -> ModuleType:
 
 def _where(error: BaseException, folder: Path) -> str:
     """The error, after the author's line that led to it."""
-    text = f"{type(error).__name__}: {error}"
+    text = f"{type(error).__name__}: {' '.join(str(error).split())}"
     if isinstance(error, SyntaxError):
         return text
+    here = Path(__file__).parent
     own = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if Path(frame.filename).is_relative_to(folder)
-        and not Path(frame.filename).is_relative_to(Path(__file__).parent)
+        if (file := Path(frame.filename)).is_relative_to(folder)
+        and not file.is_relative_to(here)
+        and "site-packages" not in file.parts  # an environment inside the author's folder
     ]
     return f"{Path(own[-1].filename).name}:{own[-1].lineno}: {text}" if own else text
 

@@ -77,6 +77,10 @@ def test_two_files_of_one_name_are_two_modules(tmp_path: Path) -> None:
         ("agents = [\n", "SyntaxError: '[' was never closed (agents.py, line 1)"),
         ("\n\n1 / 0", "agents.py:3: ZeroDivisionError: division by zero"),
         ("def f():\n    raise SystemExit('no')\nf()", "agents.py:2: SystemExit: no"),
+        (
+            "from turnwright import Limits\nLimits(rounds=0)",
+            "agents.py:2: ValidationError: 1 valid",
+        ),
         (module("ADA"), "agents.py:2: DefinitionError: agent 'ADA': name: String should match"),
         (module("ada", more=", can_sleep=True"), "agent 'ada': can_sleep is not supported by"),
     ],

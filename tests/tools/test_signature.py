@@ -67,6 +67,15 @@ def test_a_context_parameter_is_not_in_the_schema() -> None:
     assert "ctx" not in place.definition.parameters["properties"]
 
 
+def test_a_context_parameter_may_have_a_default_for_callers_that_are_no_run() -> None:
+    @tool
+    def look(city: str, ctx: ToolContext | None = None) -> str:
+        return city if ctx is None else ctx.run_id
+
+    assert [*look.definition.parameters["properties"]] == ["city"]
+    assert look("Graz") == "Graz"
+
+
 def test_validated_arguments_have_the_annotated_types_and_the_defaults() -> None:
     expected = {
         "items": [Item(sku="x")],

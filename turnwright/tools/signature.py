@@ -3,7 +3,8 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import docstring_parser
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
@@ -91,9 +92,8 @@ def _check_kind(parameter: inspect.Parameter, name: str) -> None:
 
 
 def _is_context(annotation: object) -> bool:
-    if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    return annotation is ToolContext
+    wrapped = get_origin(annotation) in (Annotated, Union, UnionType)
+    return annotation is ToolContext or (wrapped and ToolContext in get_args(annotation))
 
 
 def _field(
