@@ -106,21 +106,17 @@ def unsupported(agent: Agent) -> list[str]:
 
     An agent for which there is any must not be started: it would behave otherwise than it says.
     """
-    lines: list[str] = []
-    if any(isinstance(source, MCPServer) for source in agent.tools):
-        lines.append("MCP tool sources are not supported by this version")
-    lines += [
-        f"approval of tool calls ({tool.name}) is not supported by this version"
-        for tool in agent.functions
-        if tool.approval != "never"
+    asked_for = [
+        ("MCP tool sources are", any(isinstance(source, MCPServer) for source in agent.tools)),
+        *((f"approval of {tool.name} is", tool.approval != "never") for tool in agent.functions),
+        ("a chain of models is", len(agent.models) > 1),
+        ("can_sleep is", agent.can_sleep),
+        ("delegates_to is", bool(agent.delegates_to)),
+        (f"on_limit={agent.on_limit!r} is", agent.on_limit != "fail"),
+        ("context_tokens is", agent.context_tokens is not None),
+        ("ask_timeout is", agent.ask_timeout is not None),
     ]
-    if agent.can_sleep:
-        lines.append("can_sleep is not supported by this version")
-    if agent.delegates_to:
-        lines.append("delegates_to is not supported by this version")
-    if agent.on_limit != "fail":
-        lines.append(f"on_limit={agent.on_limit!r} is not supported by this version")
-    return lines
+    return [f"{what} not supported by this version" for what, asked in asked_for if asked]
 
 
 def _checks() -> type[BaseModel]:

@@ -102,10 +102,13 @@ def test_an_mcp_server_is_a_command_or_a_url_and_hides_its_secrets() -> None:
     ("fields", "hint"),
     [
         ({"tools": [MCPServer("serve")]}, "MCP tool sources are not supported by this version"),
-        ({"tools": [tool(approval="always")(look.function)]}, "approval of tool calls (look)"),
+        ({"tools": [tool(approval="always")(look.function)]}, "approval of look is not"),
         ({"can_sleep": True}, "can_sleep"),
         ({"delegates_to": ["other"]}, "delegates_to"),
         ({"on_limit": "wait"}, "on_limit='wait'"),
+        ({"model": ["openai:gpt-5", "scripted:echo"]}, "a chain of models"),
+        ({"context_tokens": 8000}, "context_tokens"),
+        ({"ask_timeout": 60}, "ask_timeout"),
     ],
 )
 def test_what_this_version_cannot_do_yet_is_said(fields: dict[str, Any], hint: str) -> None:
