@@ -115,6 +115,7 @@ def unsupported(agent: Agent) -> list[str]:
         (f"on_limit={agent.on_limit!r} is", agent.on_limit != "fail"),
         ("context_tokens is", agent.context_tokens is not None),
         ("ask_timeout is", agent.ask_timeout is not None),
+        ("limits.seconds is", agent.limits.seconds is not None),
     ]
     return [f"{what} not supported by this version" for what, asked in asked_for if asked]
 

@@ -109,6 +109,7 @@ def test_an_mcp_server_is_a_command_or_a_url_and_hides_its_secrets() -> None:
         ({"model": ["openai:gpt-5", "scripted:echo"]}, "a chain of models"),
         ({"context_tokens": 8000}, "context_tokens"),
         ({"ask_timeout": 60}, "ask_timeout"),
+        ({"limits": Limits(seconds=60)}, "limits.seconds"),
     ],
 )
 def test_what_this_version_cannot_do_yet_is_said(fields: dict[str, Any], hint: str) -> None:
