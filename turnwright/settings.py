@@ -48,7 +48,11 @@ class Settings(BaseSettings):
     """The settings of one process, checked when it starts and never changed."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True
+        env_prefix=PREFIX,
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        use_attribute_docstrings=True,
     )
 
     database_url: str = Field(default="sqlite:///.turnwright/turnwright.db", repr=False)
