@@ -4,13 +4,14 @@
 """
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
+import structlog
 from temporalio.client import Client
+from temporalio.service import RPCError
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
@@ -21,19 +22,24 @@ from activities.model_rounds import ModelRounds
 from activities.questions import Questions
 from turnwright.domain.ports import LiveText, Models
 from turnwright.executions import Executions
-from turnwright.loading import Agents
+from turnwright.loading import Agents, load_agents
+from turnwright.settings import Settings
 from turnwright.store.engine import Database
 from turnwright.store.runs import RunStore
 from turnwright.sweep import Sweep
+from turnwright.wiring import Wired, wired
 from workflows.run import RunWorkflow
+
+log = structlog.get_logger()
 
 DRAIN = timedelta(seconds=20)
 """How long a worker that is told to stop lets its activities go on."""
+RECONNECT = 1.0
+"""Seconds between tries to reach Temporal at the start."""
 STICKY = timedelta(seconds=2)
 """After a worker's death, how long its cached workflows wait for it (ten by default)."""
 
 PASSED_THROUGH = ("turnwright", "activities", "workflows", "pydantic", "structlog", "typeid")
-KEPT_OUT = {"sqlalchemy", "httpx", "fastapi", "pydantic_ai"}
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class Parts:
     live: LiveText
 
 
-def build_worker(client: Client, parts: Parts, *, task_queue: str) -> Worker:
+def build_worker(client: Client, parts: Parts) -> Worker:
     """A worker for runs, not yet started."""
     runs, referee = RunStore(parts.database), Referee(parts.agents)
     admission = Admission(runs, parts.executions, referee)
@@ -56,7 +62,7 @@ def build_worker(client: Client, parts: Parts, *, task_queue: str) -> Worker:
     questions = Questions(runs, parts.agents)
     return Worker(
         client,
-        task_queue=task_queue,
+        task_queue=parts.executions.task_queue,
         workflows=[RunWorkflow],
         activities=[
             admission.open,
@@ -76,11 +82,9 @@ def build_worker(client: Client, parts: Parts, *, task_queue: str) -> Worker:
 
 
 @asynccontextmanager
-async def running_worker(
-    client: Client, parts: Parts, *, task_queue: str
-) -> AsyncIterator[Worker]:
+async def running_worker(client: Client, parts: Parts) -> AsyncIterator[Worker]:
     """A worker that runs, and its sweep, until the context is left."""
-    worker = build_worker(client, parts, task_queue=task_queue)
+    worker = build_worker(client, parts)
     async with worker:
         sweep = asyncio.create_task(Sweep(parts.database, parts.executions).forever())
         try:
@@ -88,3 +92,42 @@ async def running_worker(
         finally:
             sweep.cancel()
             await asyncio.gather(sweep, return_exceptions=True)
+
+
+def worker_parts(process: Wired) -> Parts:
+    """What the worker gets of a process's adapters."""
+    return Parts(
+        database=process.database,
+        executions=process.executions,
+        agents=process.agents,
+        models=process.providers,
+        live=process.live,
+    )
+
+
+@asynccontextmanager
+async def worker_service(settings: Settings) -> AsyncIterator[Worker]:
+    """A worker process: it waits for Temporal to be there, and works until the context is left."""
+    agents = load_agents(settings.agents)
+    async with wired(settings, agents, public_url=settings.api_url) as process:
+        await connected(process.client)
+        async with running_worker(process.client, worker_parts(process)) as worker:
+            yield worker
+
+
+async def connected(client: Client) -> None:
+    """Wait until Temporal answers."""
+    while True:
+        try:
+            await client.service_client.check_health(timeout=timedelta(seconds=5))
+        except (RPCError, RuntimeError) as error:
+            log.warning("waiting_for_temporal", because=str(error)[:200])
+            await asyncio.sleep(RECONNECT)
+        else:
+            return
+
+
+if __name__ == "__main__":
+    from turnwright.cli import main
+
+    main(["worker"])

@@ -13,7 +13,7 @@ from temporalio.common import (
     WorkflowIDConflictPolicy,
     WorkflowIDReusePolicy,
 )
-from temporalio.contrib.pydantic import pydantic_data_converter
+
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -21,6 +21,7 @@ from activities.inputs import InputRef, RunInput
 from turnwright import search_attributes as sa
 from turnwright.domain.ids import workflow_id
 from turnwright.domain.run import Run, RunStatus
+from turnwright.encryption import data_converter
 from turnwright.settings import Settings
 from workflows.policies import TASK_TIMEOUT
 from workflows.run import RunWorkflow
@@ -75,7 +76,7 @@ async def connect(settings: Settings, *, lazy: bool = False) -> Client:
         namespace=settings.temporal_namespace,
         api_key=key_setting.get_secret_value() if key_setting else None,
         tls=tls,
-        data_converter=pydantic_data_converter,
+        data_converter=data_converter(settings.payload_keys),
         lazy=lazy,
     )
 

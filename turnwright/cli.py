@@ -1,0 +1,172 @@
+"""The program `turnwright`: one command for each way of running it, and for its upkeep."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from turnwright.settings import Settings, SettingsError, export_provider_keys, load_settings
+
+app = typer.Typer(
+    name="turnwright",
+    help="Durable agent turns on Temporal.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+keys = typer.Typer(help="API keys.", no_args_is_help=True)
+app.add_typer(keys, name="keys")
+
+EXAMPLES = Path(__file__).parent.parent / "examples" / "agents.py"
+FAILED, USAGE = 1, 2
+
+Agents = Annotated[
+    str | None,
+    typer.Option(help="Modules that define the agents: path/to/agents.py or package.module."),
+]
+
+
+@app.command()
+def dev(
+    port: Annotated[int, typer.Option(help="The API's port; 0 picks a free one.")] = 8000,
+    temporal_port: Annotated[int, typer.Option(help="Temporal's port; 0 as above.")] = 7233,
+    ui_port: Annotated[int, typer.Option(help="The Temporal UI's port; 0 as above.")] = 8233,
+    data_dir: Annotated[Path, typer.Option(help="Where the data are kept.")] = Path(".turnwright"),
+    agents: Agents = None,
+) -> None:
+    """Everything on one machine: Temporal with its UI, database, worker and API."""
+    with _plain_errors():
+        from turnwright.dev import DevOptions
+        from turnwright.foreground import run_dev
+
+        settings = _settings(agents=agents)
+        options = DevOptions(
+            port=port, temporal_port=temporal_port, ui_port=ui_port, data_dir=data_dir
+        )
+        run_dev(settings, options, fallback=EXAMPLES)
+
+
+@app.command()
+def demo(
+    model: Annotated[
+        str | None, typer.Option(help="provider:name instead of the built-in scripted model.")
+    ] = None,
+) -> None:
+    """One real conversation, on free ports and throw-away data, printed as it happens."""
+    with _plain_errors():
+        from turnwright.demo import run_demo
+
+        run_demo(_settings(), EXAMPLES, model)
+
+
+@app.command()
+def api() -> None:
+    """The API process of a deployment."""
+    with _plain_errors():
+        from turnwright.foreground import run_api
+
+        run_api(_settings())
+
+
+@app.command()
+def worker() -> None:
+    """The worker process of a deployment."""
+    with _plain_errors():
+        from turnwright.foreground import run_worker
+
+        run_worker(_settings())
+
+
+@app.command()
+def migrate() -> None:
+    """Bring the database to this version, and register Temporal's search attributes."""
+    with _plain_errors():
+        from turnwright.upkeep import run_migrate
+
+        run_migrate(_settings())
+
+
+@app.command()
+def rebuild() -> None:
+    """Recompute the projections from the log, and say whether they were equal."""
+    with _plain_errors():
+        from turnwright.upkeep import run_rebuild
+
+        if not run_rebuild(_settings()):
+            raise typer.Exit(FAILED)
+
+
+@keys.command("create")
+def create_key(
+    tenant: Annotated[str, typer.Option(help="Whose sessions the key sees.")],
+    scopes: Annotated[str, typer.Option(help="A comma list of read, write, operate.")],
+    name: Annotated[str | None, typer.Option(help="Shown as the author of messages.")] = None,
+) -> None:
+    """Create a key and print it, once: only its hash is stored."""
+    with _plain_errors():
+        from turnwright.upkeep import create
+
+        print(create(_settings(), tenant=tenant, scopes=scopes, name=name))
+
+
+@keys.command("list")
+def list_keys() -> None:
+    """The keys there are."""
+    with _plain_errors():
+        from turnwright.upkeep import show_keys
+
+        show_keys(_settings())
+
+
+@keys.command("revoke")
+def revoke_key(key_id: Annotated[str, typer.Argument(help="The key's id, from `list`.")]) -> None:
+    """Revoke a key: it is refused from then on."""
+    with _plain_errors():
+        from turnwright.upkeep import revoke
+
+        revoke(_settings(), key_id)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the program."""
+    app(args=None if arguments is None else list(arguments))
+
+
+def _settings(*, agents: str | None = None) -> Settings:
+    settings = load_settings(agents=agents)
+    from turnwright.telemetry import configure_logging
+
+    configure_logging(settings)
+    export_provider_keys()
+    return settings
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """What a person can mend is one line on standard error, and an exit status."""
+    from turnwright.domain.errors import TurnwrightError
+
+    try:
+        yield
+    except SettingsError as error:
+        _fail(str(error), USAGE)
+    except TurnwrightError as error:
+        _fail(error.detail, FAILED)
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    except Exception as error:
+        if type(error).__module__.startswith(("turnwright.", "api.")):
+            _fail(str(error), FAILED)
+        raise
+
+
+def _fail(message: str, status: int) -> None:
+    print(f"turnwright: {message}", file=sys.stderr)
+    raise typer.Exit(status) from None
+
+
+if __name__ == "__main__":
+    main()

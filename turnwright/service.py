@@ -1,0 +1,96 @@
+"""Running a service in the foreground: until a signal, and then stopping it cleanly."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from typing import Any
+
+import uvicorn
+
+from turnwright.live import Hub
+
+DRAIN_SECONDS = 5
+"""How long requests that are under way may take when the API stops."""
+
+
+class ServiceError(Exception):
+    """The service cannot start. The message says why, in one line."""
+
+
+def run_service(service: AbstractAsyncContextManager[Any]) -> None:
+    """Enter the service, and leave it on SIGINT or SIGTERM. A second signal cuts it short."""
+    asyncio.run(_until_signal(service))
+
+
+async def _until_signal(service: AbstractAsyncContextManager[Any]) -> None:
+    task = asyncio.current_task()
+    if task is None:
+        raise RuntimeError("a service runs in a task")
+    asked = asyncio.Event()
+
+    def ask() -> None:
+        asked.set()
+        task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ask)
+    try:
+        async with service:
+            await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        if not asked.is_set():
+            raise
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; a port 0 picks a free one. Raises `ServiceError`."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise ServiceError(f"{host}:{port} cannot be listened on: {error.strerror}") from error
+
+
+def url_of(listening: socket.socket) -> str:
+    """Where clients on this machine find the socket."""
+    host, port = listening.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{host}:{port}"
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without signal handlers: `run_service` has them."""
+
+    @contextmanager
+    def capture_signals(self) -> Any:
+        yield
+
+
+@asynccontextmanager
+async def serving(app: Any, listening: socket.socket, hub: Hub) -> AsyncIterator[None]:
+    """The app answers on the socket until the context is left.
+
+    Its streams are ended first: an open one would hold the server up.
+    """
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
+    server = _Server(config)
+    task = asyncio.create_task(server.serve(sockets=[listening]))
+    try:
+        while not server.started and not task.done():
+            await asyncio.sleep(0.01)
+        if task.done():
+            task.result()
+            raise ServiceError("the API stopped while it was starting; the log says why")
+        yield
+    finally:
+        hub.stop()
+        server.should_exit = True
+        await task
