@@ -20,7 +20,7 @@ from activities.boundary import ContentFree
 from activities.calls import Referee, ToolCalls
 from activities.model_rounds import ModelRounds
 from activities.questions import Questions
-from turnwright.domain.ports import LiveText, Models
+from turnwright.domain.ports import LiveText, Models, Runs
 from turnwright.executions import Executions
 from turnwright.loading import Agents, load_agents
 from turnwright.settings import Settings
@@ -44,8 +44,9 @@ PASSED_THROUGH = ("turnwright", "activities", "workflows", "pydantic", "structlo
 
 @dataclass(frozen=True)
 class Parts:
-    """The adapters that a worker's activities are given."""
+    """The adapters that a worker's activities and its sweep are given."""
 
+    runs: Runs
     database: Database
     executions: Executions
     agents: Agents
@@ -55,7 +56,7 @@ class Parts:
 
 def build_worker(client: Client, parts: Parts) -> Worker:
     """A worker for runs, not yet started."""
-    runs, referee = RunStore(parts.database), Referee(parts.agents)
+    runs, referee = parts.runs, Referee(parts.agents)
     admission = Admission(runs, parts.executions, referee)
     rounds = ModelRounds(runs, parts.agents, parts.models, parts.live, referee)
     calls = ToolCalls(runs, parts.agents, parts.live)
@@ -97,6 +98,7 @@ async def running_worker(client: Client, parts: Parts) -> AsyncIterator[Worker]:
 def worker_parts(process: Wired) -> Parts:
     """What the worker gets of a process's adapters."""
     return Parts(
+        runs=RunStore(process.database),
         database=process.database,
         executions=process.executions,
         agents=process.agents,

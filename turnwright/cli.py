@@ -139,7 +139,7 @@ def _settings(*, agents: str | None = None) -> Settings:
     settings = load_settings(agents=agents)
     from turnwright.telemetry import configure_logging
 
-    configure_logging(settings)
+    configure_logging(settings.log_format, settings.log_level)
     export_provider_keys()
     return settings
 
@@ -148,10 +148,11 @@ def _settings(*, agents: str | None = None) -> Settings:
 def _plain_errors() -> Iterator[None]:
     """What a person can mend is one line on standard error, and an exit status."""
     from turnwright.domain.errors import TurnwrightError
+    from turnwright.loading import AgentsError
 
     try:
         yield
-    except SettingsError as error:
+    except (SettingsError, AgentsError) as error:
         _fail(str(error), USAGE)
     except TurnwrightError as error:
         _fail(error.detail, FAILED)
