@@ -1,0 +1,1 @@
+"""Measurements. Every figure is a ratio against a bare floor that runs in between."""
