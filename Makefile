@@ -28,7 +28,7 @@ demo: $(READY) ## show one real conversation, on throw-away data
 	@exec $(BIN)/turnwright demo $(ARGS)
 
 test: $(READY) ## run every test (ARGS="tests/domain -k …")
-	$(BIN)/python -m pytest -n $(PROCESSES) $(or $(ARGS),--cov)
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup $(or $(ARGS),--cov)
 
 check: $(READY) ## formatting, lint, strict types, direction of imports
 	$(BIN)/ruff format --check .

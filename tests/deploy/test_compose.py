@@ -1,5 +1,6 @@
 """docker-compose.yml, judged by the real Compose program (which needs no engine for that)."""
 
+import json
 import os
 import subprocess
 from importlib.util import find_spec
@@ -7,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+
+from turnwright.settings import load_settings
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docker-compose.yml"
@@ -44,9 +46,9 @@ def resolved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The services as Compose understands them, variables and anchors resolved."""
     file = tmp_path_factory.mktemp("compose") / "docker-compose.yml"
     file.write_text(FILE.read_text())
-    result = compose("config", variables=REQUIRED, file=file)
+    result = compose("config", "--format", "json", variables=REQUIRED, file=file)
     assert result.returncode == 0, result.stderr
-    return dict(yaml.safe_load(result.stdout)["services"])
+    return dict(json.loads(result.stdout)["services"])
 
 
 def test_the_file_is_valid(project: Path) -> None:
@@ -128,8 +130,6 @@ def test_our_services_are_not_root_and_can_write_nothing(resolved: dict[str, Any
 def test_our_settings_are_ones_that_turnwright_knows(
     resolved: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from turnwright.settings import load_settings
-
     for name, value in resolved["worker"]["environment"].items():
         if name.startswith("TURNWRIGHT_"):
             monkeypatch.setenv(name, value)
