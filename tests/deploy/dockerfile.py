@@ -124,8 +124,8 @@ class Build:
 
     def _copy(self, arguments: list[str]) -> None:
         if arguments[0].startswith("--from="):
-            source = self.stages[arguments[0].removeprefix("--from=")]
-            assert all(source.path(path).exists() for path in arguments[1:-1])
+            stage = self.stages[arguments[0].removeprefix("--from=")]
+            assert all(stage.path(path).exists() for path in arguments[1:-1])
             assert arguments[1] == arguments[-1], "one root for all stages"
             return
         *sources, target = arguments
