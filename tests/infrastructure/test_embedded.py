@@ -5,7 +5,8 @@ import select
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -15,6 +16,7 @@ from temporalio.client import Client
 from tests.support.servers import TemporalServer
 from turnwright import search_attributes
 from turnwright.embedded import DevServerError, temporal_dev_server
+from turnwright.leash import leashed
 from turnwright.search_attributes import missing_search_attributes, register_search_attributes
 
 ROOT = Path(__file__).parents[2]
@@ -61,15 +63,22 @@ def wait_until_gone(pid: int) -> None:
 
 
 @pytest.fixture
-def start_owner() -> Callable[[str], tuple[subprocess.Popen[str], int]]:
-    def start(code: str) -> tuple[subprocess.Popen[str], int]:
-        owner = subprocess.Popen(
-            [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True
-        )
-        assert owner.stdout is not None
-        return owner, int(owner.stdout.readline())
+def start_owner() -> Iterator[Callable[[str], tuple[subprocess.Popen[str], int]]]:
+    # What a killed owner leaves lying about goes with this folder (short, for sockets' sake).
+    with tempfile.TemporaryDirectory(prefix="tw-", ignore_cleanup_errors=True) as folder:
 
-    return start
+        def start(code: str) -> tuple[subprocess.Popen[str], int]:
+            owner = subprocess.Popen(
+                leashed([sys.executable, "-c", code]),
+                cwd=ROOT,
+                env={**os.environ, "TMPDIR": folder},
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            assert owner.stdout is not None
+            return owner, int(owner.stdout.readline())
+
+        yield start
 
 
 @pytest.mark.parametrize(
