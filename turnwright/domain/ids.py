@@ -5,7 +5,7 @@ from typing import Literal
 
 from typeid import TypeID
 
-Prefix = Literal["ses", "run", "msg", "qst", "apr", "evt"]
+Prefix = Literal["ses", "run", "msg", "qst", "apr", "evt", "key"]
 
 _SUFFIX = "[0-7][0-9abcdefghjkmnpqrstvwxyz]{25}"
 

@@ -53,6 +53,16 @@ def pending_answers(tx: Tx, *, older_than: timedelta, limit: int = 100) -> list[
     return [PendingAnswer(row.session_id, row.id) for row in rows]
 
 
+def waiting_answers(tx: Tx, session_id: str) -> list[PendingAnswer]:
+    """The session's accepted answers that are not in the log."""
+    rows = tx.connection.execute(
+        select(inbox.c.session_id, inbox.c.id).where(
+            inbox.c.kind == "answer", inbox.c.session_id == session_id
+        )
+    )
+    return [PendingAnswer(row.session_id, row.id) for row in rows]
+
+
 def forget_old_answers(tx: Tx) -> None:
     """Forget the answers to idempotency keys that need no longer be kept."""
     tx.connection.execute(delete(answers).where(answers.c.created_at < tx.now - KEYS_KEPT))

@@ -1,0 +1,46 @@
+"""The app, put together from its parts. Composition roots make the parts and serve the app."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from fastapi import APIRouter, FastAPI
+
+from api import agents, errors, events, health, messages, openapi, runs, sessions, stream
+from api.metrics import Measured, Metrics
+from api.middleware import BodyLimit, Boundary
+from api.parts import ApiParts
+from api.rates import Rates
+
+__all__ = ["ApiParts", "create_app"]
+
+
+def create_app(parts: ApiParts) -> FastAPI:
+    """The HTTP API of CONTRACT.md on these parts."""
+    app = FastAPI(
+        title="Turnwright",
+        version=_version(),
+        # Their pages load scripts from elsewhere; the description itself is served.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.parts = parts
+    app.state.rates = Rates(parts.settings.rate_limit)
+    errors.install(app)
+    v1 = APIRouter(prefix="/v1")
+    for module in (sessions, messages, events, stream, runs, agents):
+        v1.include_router(module.router)
+    app.include_router(v1)
+    app.include_router(health.router)
+    app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]
+    # The last one added is the outermost.
+    app.add_middleware(BodyLimit, limit=parts.settings.max_body_bytes)
+    app.add_middleware(Boundary)
+    app.add_middleware(Measured, metrics=Metrics(parts.registry))
+    return app
+
+
+def _version() -> str:
+    try:
+        return version("turnwright")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,143 @@
+"""What users say: a message starts a run, an answer lets one go on."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fastapi import APIRouter, Response
+
+from api.dependencies import RunId, SessionId
+from api.errors import invalid
+from api.mutations import Done, Mutating, Mutation
+from api.openapi import problems
+from api.route import CheckedRoute
+from api.schemas import Answer, NewMessage, RunAccepted, Sent, Words
+from turnwright.domain.errors import Invalid
+from turnwright.domain.sessions import Accepted, UserInput
+from turnwright.store.admission import accept_answer, accept_message, accept_send
+from turnwright.store.engine import Tx
+
+router = APIRouter(tags=["messages"], route_class=CheckedRoute)
+
+NOT_YET: Final = "is not supported by this version"
+
+
+@router.post(
+    "/sessions/{session_id}/messages",
+    status_code=202,
+    response_model=RunAccepted,
+    responses=problems(404, 409, 413, 422, 503),
+)
+async def post_message(session_id: SessionId, asked: NewMessage, mutation: Mutating) -> Response:
+    """Start a run for a user's message."""
+    _check_supported(asked)
+    _check_model(mutation, asked.model)
+
+    def act(tx: Tx) -> Done:
+        accepted = accept_message(
+            tx,
+            session_id,
+            _said(mutation, asked.text, asked.metadata),
+            tenant=mutation.caller.tenant,
+            choose=mutation.parts.choose,
+            agent=asked.agent,
+            model=asked.model,
+            limits=asked.limits.model_dump(exclude_unset=True) if asked.limits else None,
+        )
+        return _started(accepted, RunAccepted.of(accepted, mutation.parts.place))
+
+    return await mutation.perform(act)
+
+
+@router.post(
+    "/sessions/{session_id}/send",
+    status_code=202,
+    response_model=Sent,
+    responses=problems(404, 409, 413, 422, 503),
+)
+async def send(session_id: SessionId, asked: Words, mutation: Mutating) -> Response:
+    """Start a run, or answer the open question: whichever the session's state asks for."""
+
+    def act(tx: Tx) -> Done:
+        routed, accepted = accept_send(
+            tx,
+            session_id,
+            _said(mutation, asked.text),
+            tenant=mutation.caller.tenant,
+            choose=mutation.parts.choose,
+        )
+        told = RunAccepted.of(accepted, mutation.parts.place)
+        sent = Sent(routed=routed, run=told.run, message=told.message, after=told.after)
+        if routed == "message":
+            return _started(accepted, sent)
+        return _answered(accepted, sent)
+
+    return await mutation.perform(act)
+
+
+@router.post(
+    "/runs/{run_id}/input",
+    status_code=202,
+    response_model=RunAccepted,
+    responses=problems(404, 409, 413, 422, 503),
+)
+async def answer_question(run_id: RunId, asked: Answer, mutation: Mutating) -> Response:
+    """Answer the run's open question; the same run goes on."""
+    if (asked.text is None) is (asked.choice is None):
+        raise invalid([{"loc": ["body"], "msg": "needs either `text` or `choice`"}])
+
+    def act(tx: Tx) -> Done:
+        accepted = accept_answer(
+            tx,
+            run_id,
+            tenant=mutation.caller.tenant,
+            author=mutation.caller.name,
+            text=asked.text,
+            choice=asked.choice,
+            question_id=asked.question_id,
+        )
+        return _answered(accepted, RunAccepted.of(accepted, mutation.parts.place))
+
+    return await mutation.perform(act)
+
+
+def _said(mutation: Mutation, text: str, metadata: Mapping[str, Any] | None = None) -> UserInput:
+    kept = None if metadata is None else dict(metadata)
+    return UserInput(text=text, author=mutation.caller.name, metadata=kept)
+
+
+def _started(accepted: Accepted, told: RunAccepted | Sent) -> Done:
+    return Done(
+        status=202,
+        body=told,
+        session_id=accepted.run.session_id,
+        hand_on=lambda dispatcher: dispatcher.start(accepted.run),
+    )
+
+
+def _answered(accepted: Accepted, told: RunAccepted | Sent) -> Done:
+    return Done(
+        status=202,
+        body=told,
+        session_id=accepted.run.session_id,
+        hand_on=lambda dispatcher: dispatcher.wake(accepted.run.session_id, accepted.message.id),
+    )
+
+
+def _check_supported(asked: NewMessage) -> None:
+    """Raise `Invalid` for what callers may one day ask for: nothing is silently ignored."""
+    faults = []
+    if asked.if_busy != "reject":
+        faults.append({"loc": ["body", "if_busy"], "msg": f"{asked.if_busy} {NOT_YET}"})
+    if asked.limits is not None and asked.limits.seconds is not None:
+        faults.append({"loc": ["body", "limits", "seconds"], "msg": f"a deadline {NOT_YET}"})
+    if faults:
+        raise invalid(faults)
+
+
+def _check_model(mutation: Mutation, model: str | None) -> None:
+    if model is None:
+        return
+    try:
+        mutation.parts.models.check(model)
+    except Invalid as error:
+        raise invalid([{"loc": ["body", "model"], "msg": error.detail}]) from error

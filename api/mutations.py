@@ -1,0 +1,115 @@
+"""Requests that change something: once under each Idempotency-Key, in one transaction."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request, Response
+from pydantic import BaseModel
+
+from api.dependencies import CallerOf, IdempotencyKey, Parts
+from api.errors import invalid
+from api.parts import ApiParts
+from turnwright.dispatch import Dispatcher
+from turnwright.keys import Caller
+from turnwright.store import idempotency
+from turnwright.store.engine import Tx
+from turnwright.store.pending import waiting_answers
+from turnwright.store.reading import require_session
+from turnwright.store.run_rows import get_run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """What a mutation answers, and what is handed to Temporal once it is committed.
+
+    `session_id`: the session whose erasure forgets this answer.
+    """
+
+    status: int
+    body: BaseModel | None = None
+    session_id: str | None = None
+    hand_on: Callable[[Dispatcher], None] = lambda _: None
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One mutating request of one caller."""
+
+    parts: ApiParts
+    caller: Caller
+    request: Request
+    key: str | None
+
+    async def perform(self, act: Callable[[Tx], Done], *, target: bool = True) -> Response:
+        """Act, or give the key's first answer again. `act` runs in the writing transaction.
+
+        `target`: what the path names has to exist, whatever the key says.
+        """
+        done: list[Done] = []
+        asked = await self._asked()
+
+        def answer(tx: Tx) -> idempotency.Answer:
+            done.append(act(tx))
+            body = "" if done[0].body is None else done[0].body.model_dump_json()
+            return idempotency.Answer(
+                status=done[0].status, body=body, session_id=done[0].session_id
+            )
+
+        def work(tx: Tx) -> idempotency.Answer:
+            if target and asked.key is not None:
+                self._check_target(tx)
+            return idempotency.answer_once(tx, asked, answer)
+
+        given = await self.parts.database.write(work)
+        if given.replayed:
+            await self._remind(given)
+        else:
+            done[0].hand_on(self.parts.dispatcher)
+        return _response(given)
+
+    async def _asked(self) -> idempotency.Request:
+        body = await self.request.json() if await self.request.body() else None
+        route, path = self.request.scope["route"].path, self.request.path_params
+        what = json.dumps([self.request.method, route, path, body], sort_keys=True)
+        return idempotency.Request(
+            tenant=self.caller.tenant,
+            key=self.key,
+            fingerprint=hashlib.sha256(what.encode()).hexdigest(),
+        )
+
+    def _check_target(self, tx: Tx) -> None:
+        """Raise `NotFound` for ids in the path before the key is looked at."""
+        path = self.request.path_params
+        if "session_id" in path:
+            require_session(tx, path["session_id"], tenant=self.caller.tenant)
+        if "run_id" in path:
+            get_run(tx, path["run_id"], tenant=self.caller.tenant)
+
+    async def _remind(self, given: idempotency.Answer) -> None:
+        """Whoever repeats a request may do so because nothing came of the first."""
+        if given.session_id is not None:
+            for answer in await self.parts.database.read(waiting_answers, given.session_id):
+                self.parts.dispatcher.wake(answer.session_id, answer.message_id)
+
+
+def mutation(
+    request: Request, parts: Parts, caller: CallerOf, idempotency_key: IdempotencyKey = None
+) -> Mutation:
+    """The mutation that a request asks for. Raises `Invalid` for a repeated key."""
+    if len(request.headers.getlist("idempotency-key")) > 1:
+        fault = {"loc": ["header", "Idempotency-Key"], "msg": "is given more than once"}
+        raise invalid([fault])
+    return Mutation(parts, caller, request, idempotency_key)
+
+
+Mutating = Annotated[Mutation, Depends(mutation)]
+
+
+def _response(given: idempotency.Answer) -> Response:
+    headers = {"Idempotency-Replayed": "true"} if given.replayed else {}
+    if not given.body:
+        return Response(status_code=given.status, headers=headers)
+    return Response(given.body, given.status, headers, "application/json")
