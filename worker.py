@@ -21,7 +21,7 @@ from activities.calls import Referee, ToolCalls
 from activities.model_rounds import ModelRounds
 from activities.questions import Questions
 from turnwright.domain.ports import LiveText, Models, Runs
-from turnwright.executions import Executions
+from turnwright.executions import Executions, eager
 from turnwright.loading import Agents, load_agents
 from turnwright.settings import Settings
 from turnwright.store.engine import Database
@@ -85,7 +85,7 @@ def build_worker(client: Client, parts: Parts) -> Worker:
 @asynccontextmanager
 async def running_worker(client: Client, parts: Parts) -> AsyncIterator[Worker]:
     """A worker that runs, and its sweep, until the context is left."""
-    worker = build_worker(client, parts)
+    worker = build_worker(await eager(client), parts)
     async with worker:
         sweep = asyncio.create_task(Sweep(parts.database, parts.executions).forever())
         try:

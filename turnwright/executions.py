@@ -1,6 +1,6 @@
 """Temporal as Turnwright uses it: connecting, starting runs, waking them, looking at them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import Final
@@ -15,7 +15,7 @@ from temporalio.common import (
 )
 
 from temporalio.exceptions import WorkflowAlreadyStartedError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError, RPCStatusCode, ServiceClient
 
 from activities.inputs import InputRef, RunInput
 from turnwright import search_attributes as sa
@@ -79,6 +79,16 @@ async def connect(settings: Settings, *, lazy: bool = False) -> Client:
         data_converter=data_converter(settings.payload_keys),
         lazy=lazy,
     )
+
+
+async def eager(client: Client) -> Client:
+    """The same client, connected: workers refuse one that was made lazily. Raises `RuntimeError`."""
+    service = client.service_client
+    if not service.config.lazy:
+        return client
+    config = client.config()
+    config["service_client"] = await ServiceClient.connect(replace(service.config, lazy=False))
+    return Client(**config)
 
 
 @dataclass
