@@ -7,7 +7,7 @@ from temporalio import activity
 from activities.boundary import owner_of
 from activities.calls import Referee
 from activities.inputs import Facts, RunInput, SettleInput
-from turnwright.domain.errors import Fenced
+from turnwright.domain.errors import Fenced, Held
 from turnwright.domain.ports import Executions, Runs
 from turnwright.domain.turn import Turn, fold
 
@@ -28,12 +28,12 @@ class Admission:
         Temporal itself calls the current one (DESIGN.md, decision 3); else it is `Fenced`.
         """
         owner = owner_of(run.run_id)
-        holder = (await self.runs.get(run.run_id)).execution_id
-        if holder not in (None, owner.execution_id):
-            current = await self.executions.is_current(run.session_id, owner.execution_id)
-            if not current:
-                raise Fenced
-        opened = await self.runs.open(owner, displaces=holder)
+        try:
+            opened = await self.runs.open(owner)
+        except Held as held:
+            if not await self.executions.is_current(run.session_id, owner.execution_id):
+                raise Fenced from None
+            opened = await self.runs.open(owner, displaces=held.execution_id)
         refer = self.referee.of(opened.run)
         return fold(opened.run, opened.log, refer, execution_id=owner.execution_id)
 

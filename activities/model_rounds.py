@@ -49,7 +49,7 @@ class ModelRounds:
         answer now is an error that Temporal retries; one that never will fails the run.
         """
         owner = owner_of(request.run_id)
-        work = await self.runs.load_round(owner, request.round)
+        work = await self.runs.begin_round(owner, request.round)
         if work.done is not None:
             return self._facts(work.done)
         try:
@@ -59,19 +59,20 @@ class ModelRounds:
             return Facts(facts=(await self.runs.fail(owner, failure),))
         try:
             async with heartbeats():
-                response = await self._respond(owner, work, request.round, agent)
+                response = await self._respond(work, request.round, agent)
         except ModelError as error:
             return Facts(facts=(await self._failed(owner, work.run, error),))
         response = _ours(response, toolset(agent), work)
         done = await self.runs.finish_round(
-            owner, request.round, response, allow_empty=agent.allow_empty
+            owner,
+            request.round,
+            response,
+            message_id=work.message_id,
+            allow_empty=agent.allow_empty,
         )
         return self._facts(done)
 
-    async def _respond(
-        self, owner: Owner, work: RoundWork, number: int, agent: Agent
-    ) -> ModelResponse:
-        message_id = await self.runs.begin_round(owner, number)
+    async def _respond(self, work: RoundWork, number: int, agent: Agent) -> ModelResponse:
         attempt = activity.info().attempt
         request = ModelRequest(
             model=work.run.model,
@@ -80,7 +81,9 @@ class ModelRounds:
             tools=toolset(agent).definitions,
             attempt=attempt,
         )
-        live = self.live.round(work.run, number=number, attempt=attempt, message_id=message_id)
+        live = self.live.round(
+            work.run, number=number, attempt=attempt, message_id=work.message_id
+        )
         try:
             return await self.models.respond(request, live.write)
         finally:

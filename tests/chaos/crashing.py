@@ -41,16 +41,24 @@ class CrashingRuns(RunStore):
     step = ""
     marker = Path()
 
-    async def open(self, owner: Owner, *, displaces: str | None) -> Opened:
+    async def open(self, owner: Owner, *, displaces: str | None = None) -> Opened:
         opened = await super().open(owner, displaces=displaces)
         self._at("opened")
         return opened
 
     async def finish_round(
-        self, owner: Owner, number: int, response: ModelResponse, *, allow_empty: bool
+        self,
+        owner: Owner,
+        number: int,
+        response: ModelResponse,
+        *,
+        message_id: str,
+        allow_empty: bool,
     ) -> Opened:
         self._at("before-round-recorded")
-        done = await super().finish_round(owner, number, response, allow_empty=allow_empty)
+        done = await super().finish_round(
+            owner, number, response, message_id=message_id, allow_empty=allow_empty
+        )
         self._at("round-recorded")
         return done
 

@@ -13,6 +13,7 @@
     │   └── IdempotencyKeyReused
     ├── Unavailable                 the database cannot be reached in time
     ├── Fenced                      this execution no longer owns the run
+    ├── Held                        another execution owns the run
     ├── UnknownEvent                written by a newer version of the code
     └── ModelError                  a model round that gave no response
         ├── ModelUnavailable        to be tried again
@@ -105,6 +106,14 @@ class Unavailable(TurnwrightError):
 
 class Fenced(TurnwrightError):
     """This execution no longer owns the run."""
+
+
+class Held(TurnwrightError):
+    """Another execution owns the run."""
+
+    def __init__(self, execution_id: str) -> None:
+        super().__init__()
+        self.execution_id = execution_id
 
 
 class UnknownEvent(TurnwrightError):

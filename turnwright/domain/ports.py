@@ -43,7 +43,9 @@ class RoundWork(Frozen):
     """What a model round has to work with. `done` is the run's log if the round is in it."""
 
     run: Run
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...] = ()
+    message_id: str = ""
+    """The id that the round's text has, in its live deltas already."""
     done: Opened | None = None
 
 
@@ -69,20 +71,23 @@ class Runs(Protocol):
     async def get_call(self, run_id: str, call_id: str) -> ToolCalled:
         """What a call asks for. Raises `NotFound`."""
 
-    async def open(self, owner: Owner, *, displaces: str | None) -> Opened:
-        """Take the run over from `displaces`, and start it if it is `starting`.
+    async def open(self, owner: Owner, *, displaces: str | None = None) -> Opened:
+        """Take the run over from nobody, or from `displaces`; start it if it is `starting`.
 
-        Raises `Fenced` when somebody else has become its owner meanwhile.
+        Raises `Held` when another execution is its owner.
         """
 
-    async def load_round(self, owner: Owner, number: int) -> RoundWork:
-        """What round `number` is to be asked with."""
-
-    async def begin_round(self, owner: Owner, number: int) -> str:
-        """Log `round.started`. Returns the id that the round's text will have."""
+    async def begin_round(self, owner: Owner, number: int) -> RoundWork:
+        """Log `round.started`, and load what the round is to be asked with."""
 
     async def finish_round(
-        self, owner: Owner, number: int, response: ModelResponse, *, allow_empty: bool
+        self,
+        owner: Owner,
+        number: int,
+        response: ModelResponse,
+        *,
+        message_id: str,
+        allow_empty: bool,
     ) -> Opened:
         """Log the response. One without calls is the run's output, and ends it."""
 

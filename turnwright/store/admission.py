@@ -27,6 +27,8 @@ from turnwright.store.event_log import find, lock_session
 from turnwright.store.run_rows import active_root, get_run, insert_run
 from turnwright.store.tables import inbox
 
+_INSERT = insert(inbox)
+
 Choose = Callable[[str], AgentChoice]
 """The agent of this name. Raises `NotFound` where none is loaded."""
 
@@ -167,7 +169,8 @@ def _answered(tx: Tx, run: Run, question_id: str) -> UserMessageView | None:
     ).one_or_none()
     if row is not None:
         return _from_inbox(row, run)
-    event = find(tx, run.session_id, f"{question_id}/answer")
+    key = f"{question_id}/answer"
+    event = find(tx, run.session_id, key).get(key)
     if event is None or event.run_id != run.id:
         return None
     return _from_log(event)
@@ -207,15 +210,16 @@ def _insert(
     tx: Tx, kind: str, message_id: str, run: Run, words: UserInput, question_id: str | None = None
 ) -> None:
     tx.connection.execute(
-        insert(inbox).values(
-            id=message_id,
-            kind=kind,
-            session_id=run.session_id,
-            run_id=run.id,
-            question_id=question_id,
-            data=words.model_dump(mode="json"),
-            created_at=tx.now,
-        )
+        _INSERT,
+        {
+            "id": message_id,
+            "kind": kind,
+            "session_id": run.session_id,
+            "run_id": run.id,
+            "question_id": question_id,
+            "data": words.model_dump(mode="json"),
+            "created_at": tx.now,
+        },
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, bindparam, insert, select, update
 
 from turnwright.domain.errors import NotFound
 from turnwright.domain.events import Event, EventData
@@ -17,6 +17,21 @@ from turnwright.store.engine import Tx
 from turnwright.store.tables import events, sessions
 
 SessionRow = Row[Any]
+
+_LOCK = select(sessions).where(sessions.c.id == bindparam("session_id")).with_for_update()
+_ADVANCE = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("of_session"))
+    .values(
+        last_sequence=sessions.c.last_sequence + bindparam("more"), updated_at=bindparam("now")
+    )
+    .returning(sessions.c.last_sequence)
+)
+_INSERT = insert(events)
+_FIND = select(events).where(
+    events.c.session_id == bindparam("of_session"),
+    events.c.key.in_(bindparam("keys", expanding=True)),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +48,7 @@ def lock_session(tx: Tx, session_id: str, *, tenant: str | None = None) -> Sessi
 
     Raises `NotFound`, also for a session of another tenant.
     """
-    row = tx.connection.execute(
-        select(sessions).where(sessions.c.id == session_id).with_for_update()
-    ).one_or_none()
+    row = tx.connection.execute(_LOCK, {"session_id": session_id}).one_or_none()
     if row is None or tenant not in (None, row.tenant):
         raise NotFound(f"There is no session {session_id}.")
     return row
@@ -48,10 +61,7 @@ def append(tx: Tx, session_id: str, drafts: Sequence[Draft]) -> list[Event]:
     own record first, so that is a fault, and nothing is written.
     """
     last = tx.connection.execute(
-        update(sessions)
-        .where(sessions.c.id == session_id)
-        .values(last_sequence=sessions.c.last_sequence + len(drafts), updated_at=tx.now)
-        .returning(sessions.c.last_sequence)
+        _ADVANCE, {"of_session": session_id, "more": len(drafts), "now": tx.now}
     ).scalar_one()
     appended = [
         Event(
@@ -67,7 +77,7 @@ def append(tx: Tx, session_id: str, drafts: Sequence[Draft]) -> list[Event]:
         for sequence, draft in enumerate(drafts, last - len(drafts) + 1)
     ]
     tx.connection.execute(
-        insert(events),
+        _INSERT,
         [
             {**_columns(event), "key": draft.key}
             for event, draft in zip(appended, drafts, strict=True)
@@ -77,12 +87,10 @@ def append(tx: Tx, session_id: str, drafts: Sequence[Draft]) -> list[Event]:
     return appended
 
 
-def find(tx: Tx, session_id: str, key: str) -> Event | None:
-    """The event recorded under this key."""
-    row = tx.connection.execute(
-        select(events).where(events.c.session_id == session_id, events.c.key == key)
-    ).one_or_none()
-    return None if row is None else to_event(row)
+def find(tx: Tx, session_id: str, *keys: str) -> dict[str, Event]:
+    """What is recorded under these keys, by key."""
+    rows = tx.connection.execute(_FIND, {"of_session": session_id, "keys": keys})
+    return {row.key: to_event(row) for row in rows}
 
 
 def read_events(

@@ -1,21 +1,73 @@
 """Runs as rows: written only as `evolve` says, from the events of the same transaction."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from turnwright.domain.errors import NotFound, SessionBusy
+from turnwright.domain.errors import Fenced, NotFound, SessionBusy
 from turnwright.domain.events import Event, EventData, RunStarted
 from turnwright.domain.evolve import begin, evolve
-from turnwright.domain.run import ACTIVE, Run
+from turnwright.domain.ports import Owner
+from turnwright.domain.run import ACTIVE, Run, RunIdentity
 from turnwright.store.engine import Tx
-from turnwright.store.event_log import Draft, append
-from turnwright.store.tables import runs
+from turnwright.store.event_log import Draft, SessionRow, append
+from turnwright.store.tables import runs, sessions
 
 _JSON = ("waiting", "output", "failure", "usage", "limits")
 _FIELDS = tuple(Run.model_fields)
+_CHANGING = tuple(name for name in _FIELDS if name not in RunIdentity.model_fields)
+
+# Built once: building a statement costs more than SQLite takes to run it.
+_GET = select(runs).where(runs.c.id == bindparam("run_id"))
+_ACTIVE_ROOT = select(runs).where(
+    runs.c.session_id == bindparam("of_session"),
+    runs.c.parent_run_id.is_(None),
+    runs.c.status.in_(ACTIVE),
+)
+_SAVE = (
+    update(runs)
+    .where(runs.c.id == bindparam("run_id"))
+    .values({name: bindparam(f"new_{name}") for name in _CHANGING})
+)
+_LOCK_OF_RUN = (
+    select(sessions)
+    .where(
+        sessions.c.id
+        == select(runs.c.session_id).where(runs.c.id == bindparam("run_id")).scalar_subquery()
+    )
+    .with_for_update()
+)
+
+Fact = tuple[str | None, EventData]
+"""An event to be recorded, under its deduplication key."""
+
+
+@dataclass(frozen=True)
+class Locked:
+    """A run whose session is held against every other writer until the transaction ends."""
+
+    session: SessionRow
+    run: Run
+    owner: Owner
+
+    def owned(self) -> Run:
+        """The run, if it is active and this owner's. Raises `Fenced`."""
+        run = self.run
+        if run.execution_id != self.owner.execution_id or not run.status.active:
+            raise Fenced(f"run {run.id} is {run.status}, and owned by {run.execution_id}")
+        return run
+
+
+def lock_run(tx: Tx, owner: Owner) -> Locked:
+    """The run that `owner` means to write. Raises `NotFound`."""
+    session = tx.connection.execute(_LOCK_OF_RUN, {"run_id": owner.run_id}).one_or_none()
+    if session is None:
+        raise NotFound(f"There is no run {owner.run_id}.")
+    # Read after the lock: before it, the row may be that of an earlier moment.
+    return Locked(session, get_run(tx, owner.run_id), owner)
 
 
 def to_run(row: Row[Any]) -> Run:
@@ -25,7 +77,7 @@ def to_run(row: Row[Any]) -> Run:
 
 def get_run(tx: Tx, run_id: str, *, tenant: str | None = None) -> Run:
     """The run. Raises `NotFound`, also for a run of another tenant."""
-    row = tx.connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
+    row = tx.connection.execute(_GET, {"run_id": run_id}).one_or_none()
     if row is None or tenant not in (None, row.tenant):
         raise NotFound(f"There is no run {run_id}.")
     return to_run(row)
@@ -33,20 +85,14 @@ def get_run(tx: Tx, run_id: str, *, tenant: str | None = None) -> Run:
 
 def active_root(tx: Tx, session_id: str) -> Run | None:
     """The session's one active root run, if there is one."""
-    row = tx.connection.execute(
-        select(runs).where(
-            runs.c.session_id == session_id,
-            runs.c.parent_run_id.is_(None),
-            runs.c.status.in_(ACTIVE),
-        )
-    ).one_or_none()
+    row = tx.connection.execute(_ACTIVE_ROOT, {"of_session": session_id}).one_or_none()
     return None if row is None else to_run(row)
 
 
 def insert_run(tx: Tx, run: Run, *, tenant: str) -> None:
     """A new run's row. Raises `SessionBusy` where the session has an active root run."""
     try:
-        tx.connection.execute(insert(runs).values(tenant=tenant, **columns(run)))
+        tx.connection.execute(insert(runs), {"tenant": tenant, **columns(run)})
     except IntegrityError as error:
         if "uq_runs_one_active_root" in str(error) or "runs.session_id" in str(error):
             raise SessionBusy(session_id=run.session_id) from error
@@ -55,19 +101,22 @@ def insert_run(tx: Tx, run: Run, *, tenant: str) -> None:
 
 def save_run(tx: Tx, run: Run) -> None:
     """Make the row what `run` says."""
-    tx.connection.execute(update(runs).where(runs.c.id == run.id).values(**columns(run)))
+    values = columns(run)
+    tx.connection.execute(
+        _SAVE, {"run_id": run.id, **{f"new_{name}": values[name] for name in _CHANGING}}
+    )
 
 
-def record(tx: Tx, run: Run, *facts: tuple[str | None, EventData]) -> Run:
+def record(tx: Tx, run: Run, facts: Sequence[Fact]) -> tuple[Run, list[Event]]:
     """Append the run's events under their keys, and its row with them.
 
-    The session's row has to be locked. Returns the run as it then is.
+    The session's row has to be locked. Returns the run as it then is, and its new events.
     """
     drafts = [Draft(data=data, run_id=run.id, key=key) for key, data in facts]
     appended = append(tx, run.session_id, drafts)
     run = fold_in(run, appended, [data for _, data in facts])
     save_run(tx, run)
-    return run
+    return run, appended
 
 
 def fold_in(run: Run, appended: Sequence[Event], facts: Sequence[EventData]) -> Run:

@@ -1,49 +1,64 @@
 """Ending a run: the one place that writes a terminal event."""
 
-from sqlalchemy import delete
+from collections.abc import Sequence
+
+from sqlalchemy import bindparam, delete
 
 from turnwright.domain import events as e
+from turnwright.domain.events import Event
 from turnwright.domain.run import Failure, Run, RunStatus
 from turnwright.domain.turn import Settle
 from turnwright.store.engine import Tx
-from turnwright.store.event_log import lock_session, read_events
-from turnwright.store.run_rows import record
+from turnwright.store.event_log import SessionRow, read_events
+from turnwright.store.run_rows import Fact, record
 from turnwright.store.sessions import close
-from turnwright.store.tables import checkpoints, inbox, live_texts
+from turnwright.store.tables import checkpoints, live_texts
 
 CUT_SHORT = "This call was cut short: the run ended before it had a result."
 INTERNAL = "Something went wrong inside Turnwright; the logs say what."
 
 
-def end(tx: Tx, run: Run, status: RunStatus, failure: Failure | None = None) -> Run:
-    """Append the run's terminal event, and before it what is still open.
+_NO_LIVE_TEXT = delete(live_texts).where(live_texts.c.run_id == bindparam("of_run"))
+_NO_CHECKPOINTS = delete(checkpoints).where(checkpoints.c.run_id == bindparam("of_run"))
 
-    Every call without a result gets one, an open question expires, and the inbox rows of the run
-    are resolved. The provider's opaque records are erased, unless the run failed and can be
-    retried. A session in mode `task` closes. The session's row has to be locked.
+
+def end(
+    tx: Tx,
+    session: SessionRow,
+    run: Run,
+    status: RunStatus,
+    failure: Failure | None = None,
+    *,
+    last: Sequence[Fact] = (),
+) -> tuple[Run, list[Event]]:
+    """Append `last` and the run's terminal event, and between them what is still open.
+
+    Every call without a result gets one, and an open question expires. The provider's opaque
+    records are erased, unless the run failed and can be retried. A session in mode `task`
+    closes. The session's row has to be locked.
     """
-    facts: list[tuple[str | None, e.EventData]] = []
+    facts = list(last)
     if status is RunStatus.CANCELLED and run.cancel_requested_at is None:
         facts.append((f"{run.id}/cancel_requested", e.RunCancelRequested()))
     if run.waiting is not None and run.waiting.question is not None:
         question = e.QuestionExpired(question_id=run.waiting.question.id, reason=f"run {status}")
         facts.append((f"{run.waiting.question.id}/expired", question))
     facts += [(returned_key(run.id, call.tool_call_id), _cut(call)) for call in _open(tx, run)]
-    ending = e.ENDINGS[status](
-        output_message_id=run.output.message_id if run.output else None,
-        failure=failure,
-        usage=run.usage,
-    )
+    usage, output = run.usage, run.output.message_id if run.output else None
+    for _, data in last:
+        if isinstance(data, e.RoundFinished):
+            usage = usage.plus(data.usage, rounds=1)
+        elif isinstance(data, e.AssistantMessage) and data.final:
+            output = data.message_id
+    ending = e.ENDINGS[status](output_message_id=output, failure=failure, usage=usage)
     facts.append((f"{run.id}/end/{run.execution_id}", ending))
-    run = record(tx, run, *facts)
-    tx.connection.execute(delete(inbox).where(inbox.c.run_id == run.id))
-    tx.connection.execute(delete(live_texts).where(live_texts.c.run_id == run.id))
+    run, appended = record(tx, run, facts)
+    tx.connection.execute(_NO_LIVE_TEXT, {"of_run": run.id})
     if status is not RunStatus.FAILED:
-        tx.connection.execute(delete(checkpoints).where(checkpoints.c.run_id == run.id))
-    session = lock_session(tx, run.session_id)
+        tx.connection.execute(_NO_CHECKPOINTS, {"of_run": run.id})
     if session.mode == "task" and session.status == "open" and run.parent_run_id is None:
         close(tx, session)
-    return run
+    return run, appended
 
 
 def failure_of(step: Settle) -> Failure | None:
