@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Iterator
 from typing import cast
 
 import pytest
-from sqlalchemy import create_engine
 from temporalio.testing import WorkflowEnvironment
 
 from tests.support.databases import (
@@ -17,7 +16,7 @@ from tests.support.databases import (
 from tests.support.postgres import postgres_server
 from tests.support.servers import TemporalServer, dev_server, time_skipping_environment
 from turnwright.settings import sqlalchemy_url
-from turnwright.store.tables import metadata
+from turnwright.store.migrate import migrate
 
 
 @pytest.fixture(scope="session")
@@ -51,9 +50,7 @@ def create_schema() -> CreateSchema:
     """What `migrated_database_url` creates its schema with."""
 
     def create(url: str) -> None:
-        engine = create_engine(sqlalchemy_url(url))
-        metadata.create_all(engine)
-        engine.dispose()
+        migrate(sqlalchemy_url(url))
 
     return create
 
