@@ -10,7 +10,7 @@ from api.schemas import Agent, Page
 from turnwright.domain.errors import NotFound
 from turnwright.loading import Agents
 
-router = APIRouter(prefix="/agents", tags=["agents"], route_class=CheckedRoute)
+router = APIRouter(prefix="/v1/agents", tags=["agents"], route_class=CheckedRoute)
 
 
 @router.get("", responses=problems(422))

@@ -2,7 +2,7 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 
 from api import agents, errors, events, health, messages, openapi, runs, sessions, stream
 from api.metrics import Measured, Metrics
@@ -26,11 +26,8 @@ def create_app(parts: ApiParts) -> FastAPI:
     app.state.parts = parts
     app.state.rates = Rates(parts.settings.rate_limit)
     errors.install(app)
-    v1 = APIRouter(prefix="/v1")
-    for module in (sessions, messages, events, stream, runs, agents):
-        v1.include_router(module.router)
-    app.include_router(v1)
-    app.include_router(health.router)
+    for module in (sessions, messages, events, stream, runs, agents, health):
+        app.include_router(module.router)
     app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]
     # The last one added is the outermost.
     app.add_middleware(BodyLimit, limit=parts.settings.max_body_bytes)

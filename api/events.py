@@ -24,7 +24,7 @@ from turnwright.store.event_log import read_events
 from turnwright.store.reading import require_session
 from turnwright.store.run_rows import get_run
 
-router = APIRouter(tags=["events"], route_class=CheckedRoute)
+router = APIRouter(prefix="/v1", tags=["events"], route_class=CheckedRoute)
 
 Sequence = Annotated[int, Query(ge=0, le=MAX_SEQUENCE, description="The last sequence had.")]
 

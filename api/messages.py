@@ -16,7 +16,7 @@ from turnwright.domain.sessions import Accepted, UserInput
 from turnwright.store.admission import accept_answer, accept_message, accept_send
 from turnwright.store.engine import Tx
 
-router = APIRouter(tags=["messages"], route_class=CheckedRoute)
+router = APIRouter(prefix="/v1", tags=["messages"], route_class=CheckedRoute)
 
 NOT_YET: Final = "is not supported by this version"
 

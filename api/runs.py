@@ -23,7 +23,7 @@ from turnwright.store.reading import RunFilter
 from turnwright.store.reading import list_runs as read_runs
 from turnwright.store.run_rows import get_run as read_run
 
-router = APIRouter(prefix="/runs", tags=["runs"], route_class=CheckedRoute)
+router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=CheckedRoute)
 
 
 @router.get("", responses=problems(422, 503))

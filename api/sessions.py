@@ -17,7 +17,7 @@ from turnwright.store import sessions as stored
 from turnwright.store.engine import Tx
 from turnwright.store.event_log import read_events
 
-router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=CheckedRoute)
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=CheckedRoute)
 
 
 @router.post(

@@ -31,7 +31,7 @@ from turnwright.store.reading import (
 )
 from turnwright.store.run_rows import get_run
 
-router = APIRouter(tags=["streams"], route_class=CheckedRoute)
+router = APIRouter(prefix="/v1", tags=["streams"], route_class=CheckedRoute)
 
 POLL_SECONDS: Final = 5.0
 """How long a lost hint can keep a stream from what is in the log."""
