@@ -58,7 +58,8 @@ def answer_once(tx: Tx, request: Request, act: Callable[[Tx], Answer]) -> Answer
 
 def _claim(tx: Tx, request: Request, key: str) -> Answer | None:
     claimed = tx.connection.execute(
-        _insert_or_nothing(tx).values(
+        _insert_or_nothing(tx)
+        .values(
             tenant=request.tenant,
             key=key,
             fingerprint=request.fingerprint,
@@ -66,8 +67,9 @@ def _claim(tx: Tx, request: Request, key: str) -> Answer | None:
             body="",
             created_at=tx.now,
         )
+        .returning(answers.c.key)
     )
-    if claimed.rowcount == 1:
+    if claimed.one_or_none() is not None:
         return None
     row = tx.connection.execute(
         select(answers).where(answers.c.tenant == request.tenant, answers.c.key == key)
