@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 
-
 from pydantic import JsonValue
 
 from turnwright.domain.messages import (
@@ -81,5 +80,3 @@ async def say(models: Providers, request: ModelRequest) -> tuple[ModelResponse, 
 
 def ignore(_: str) -> None:
     """For tests that do not look at the stream."""
-
-

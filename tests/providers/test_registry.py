@@ -9,6 +9,8 @@ from tests.providers.building import WIRE_MODELS, asking, ignore, say, user
 from turnwright.domain.errors import Invalid, ModelRejected
 from turnwright.providers import Providers
 
+OWNERS = ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI")
+
 
 @pytest.mark.parametrize(
     "model", [*WIRE_MODELS, "scripted:echo", "scripted:script", "scripted:demo/book.json"]
@@ -56,6 +58,29 @@ async def test_a_missing_key_is_a_rejection_that_names_the_variable(
         await models.respond(asking(model, user("hello")), ignore)
 
     assert failure.value.label == "no API key"
+
+
+@pytest.mark.parametrize("model", WIRE_MODELS)
+async def test_a_blank_variable_is_as_good_as_none(
+    models: Providers, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    """Deployments pass variables on that nobody has filled in."""
+    for name in (f"{owner}_{what}" for owner in OWNERS for what in ("API_KEY", "BASE_URL")):
+        monkeypatch.setenv(name, "")
+
+    with pytest.raises(ModelRejected, match="_API_KEY is not set"):
+        await models.respond(asking(model, user("hello")), ignore)
+
+
+async def test_a_compatible_server_needs_no_key(
+    models: Providers, mock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mock
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+
+    response, _ = await say(models, asking("openai-chat:local", user("hello")))
+
+    assert response.text
 
 
 async def test_a_key_that_is_set_later_is_found(

@@ -7,22 +7,21 @@ seconds.
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import httpx2
-from pydantic_ai.models import Model, create_async_httpx2_client
+from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
 from turnwright.domain.errors import ModelRejected
+from turnwright.providers.connections import http_client
 from turnwright.providers.lazy import WireProvider
 
-_LIMITS = httpx2.Limits(
-    max_connections=1000,
-    max_keepalive_connections=100,
-    # Servers such as llama.cpp's close an idle connection after 5 s; reusing it at that very
-    # moment fails, so ours are dropped before.
-    keepalive_expiry=4,
-)
+if TYPE_CHECKING:
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+_ONE_ATTEMPT = 0
+"""Retries are Temporal's: it waits as long as the provider asked, and holds no slot meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +48,12 @@ def open_client(provider: WireProvider) -> Client:
             assert_never(provider)
 
 
-_ONE_ATTEMPT = 0
-"""Retries are Temporal's: it waits as long as the provider asked, and holds no slot meanwhile."""
-
-
 def _openai() -> Client:
     _require_openai_key()
     from pydantic_ai.models.openai import OpenAIResponsesModel, OpenAIResponsesModelSettings
-    from pydantic_ai.providers.openai import OpenAIProvider
 
-    http = _http()
-    provider = OpenAIProvider(http_client=http)
+    http = http_client()
+    provider = _openai_provider(http)
     return Client(
         http,
         lambda name: OpenAIResponsesModel(name, provider=provider),
@@ -72,10 +66,9 @@ def _openai_chat() -> Client:
     _require_openai_key()
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.profiles.openai import OpenAIModelProfile
-    from pydantic_ai.providers.openai import OpenAIProvider
 
-    http = _http()
-    provider = OpenAIProvider(http_client=http)
+    http = http_client()
+    provider = _openai_provider(http)
     profile = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
     return Client(
         http,
@@ -89,8 +82,9 @@ def _anthropic() -> Client:
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
-    http = _http()
-    provider = AnthropicProvider(http_client=http)
+    http = http_client()
+    base_url = os.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
+    provider = AnthropicProvider(base_url=base_url, http_client=http)
     return Client(
         http,
         lambda name: AnthropicModel(name, provider=provider),
@@ -103,7 +97,7 @@ def _google() -> Client:
     from pydantic_ai.models.google import GoogleModel
     from pydantic_ai.providers.google import GoogleProvider
 
-    http = _http()
+    http = http_client()
     provider = GoogleProvider(http_client=http)
     return Client(
         http,
@@ -112,8 +106,15 @@ def _google() -> Client:
     )
 
 
-def _http() -> httpx2.AsyncClient:
-    return create_async_httpx2_client(limits=_LIMITS)
+def _openai_provider(http: httpx2.AsyncClient) -> "OpenAIProvider":
+    """The library takes a variable that is set but blank at its word; deployments leave blanks."""
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    return OpenAIProvider(
+        base_url=os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1",
+        api_key=os.environ.get("OPENAI_API_KEY") or "none",
+        http_client=http,
+    )
 
 
 def _require_openai_key() -> None:

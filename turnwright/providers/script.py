@@ -62,7 +62,7 @@ class Round(Frozen):
 
 
 class Script(Frozen):
-    """The rounds of one run, in order. Further rounds answer `Done.`"""
+    """The rounds of one run, in order. Further rounds answer "Done." and end it."""
 
     rounds: tuple[Round, ...]
 

@@ -15,6 +15,7 @@ _PLACEHOLDER = re.compile(r"\{(answer|result:[^{}]+|[A-Za-z_]\w*)\}")
 
 
 def invalid_script(detail: str) -> ModelRejected:
+    """The error for a script, or a situation it does not fit, that `detail` describes."""
     return ModelRejected(f"scripted model: {detail}", label="invalid script")
 
 

@@ -30,4 +30,5 @@ def storable(value: JsonValue) -> JsonValue:
 
 
 def storable_object(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """`storable` for an object."""
     return {storable_text(key): storable(item) for key, item in value.items()}

@@ -15,6 +15,7 @@ from pydantic_ai.messages import (
 from turnwright.domain import messages as neutral
 from turnwright.providers.answer import to_neutral
 from turnwright.providers.clients import open_client
+from turnwright.providers.connections import closing_responses
 from turnwright.providers.conversation import parameters, to_wire
 from turnwright.providers.failures import classify
 from turnwright.providers.lazy import WireProvider
@@ -49,13 +50,16 @@ class WireModel:
         pieces: list[str],
         on_text: Callable[[str], None],
     ) -> ModelResponse:
-        """Leaving the stream's context closes the connection, also when the task is cancelled."""
-        async with model_request_stream(
-            self._client.model(name),
-            to_wire(self._provider, request),
-            model_settings=self._client.settings,
-            model_request_parameters=parameters(request),
-        ) as stream:
+        """The complete response; its stream is closed in any case, also when cancelled."""
+        async with (
+            closing_responses(),
+            model_request_stream(
+                self._client.model(name),
+                to_wire(self._provider, request),
+                model_settings=self._client.settings,
+                model_request_parameters=parameters(request),
+            ) as stream,
+        ):
             async for text in _texts(stream):
                 piece = storable_text(text)
                 pieces.append(piece)
