@@ -12,7 +12,7 @@ from datetime import timedelta
 import structlog
 from temporalio.client import Client
 from temporalio.service import RPCError
-from temporalio.worker import Worker
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from activities.admission import Admission
@@ -39,7 +39,12 @@ RECONNECT = 1.0
 STICKY = timedelta(seconds=2)
 """After a worker's death, how long its cached workflows wait for it (ten by default)."""
 
-PASSED_THROUGH = ("turnwright", "activities", "workflows", "pydantic", "structlog", "typeid")
+SANDBOX = SandboxedWorkflowRunner(
+    restrictions=SandboxRestrictions.default.with_passthrough_modules(
+        "turnwright", "activities", "pydantic", "structlog", "typeid"
+    )
+)
+"""What the tests run workflows in."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +59,15 @@ class Parts:
     live: LiveText
 
 
-def build_worker(client: Client, parts: Parts) -> Worker:
-    """A worker for runs, not yet started."""
+def build_worker(
+    client: Client, parts: Parts, *, runner: WorkflowRunner = UnsandboxedWorkflowRunner()
+) -> Worker:
+    """A worker for runs, not yet started.
+
+    Workflow code is ours alone, and small: the tests run it in `SANDBOX` and replay its
+    histories, which finds what is not deterministic. The sandbox costs a fifth of a worker's CPU
+    (docs/decisions/0005), so that production goes without.
+    """
     runs, referee = parts.runs, Referee(parts.agents)
     admission = Admission(runs, parts.executions, referee)
     rounds = ModelRounds(runs, parts.agents, parts.models, parts.live, referee)
@@ -74,9 +86,7 @@ def build_worker(client: Client, parts: Parts) -> Worker:
             questions.take,
         ],
         interceptors=[ContentFree()],
-        workflow_runner=SandboxedWorkflowRunner(
-            restrictions=SandboxRestrictions.default.with_passthrough_modules(*PASSED_THROUGH)
-        ),
+        workflow_runner=runner,
         graceful_shutdown_timeout=DRAIN,
         sticky_queue_schedule_to_start_timeout=STICKY,
     )

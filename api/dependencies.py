@@ -18,7 +18,7 @@ MAX_KEY: Final = 255
 T = TypeVar("T")
 
 
-def caller_of(request: Request) -> Caller:
+async def caller_of(request: Request) -> Caller:
     """Who sent the request; `CheckedRoute` has found out."""
     caller = request.state.caller
     if not isinstance(caller, Caller):
@@ -36,22 +36,22 @@ def _comma_list(name: str, text: str | None, known: frozenset[str]) -> tuple[str
     return given
 
 
-def run_statuses(status: Annotated[str | None, Query()] = None) -> tuple[str, ...]:
+async def run_statuses(status: Annotated[str | None, Query()] = None) -> tuple[str, ...]:
     """The comma list `status` of runs. Raises `Invalid`."""
     return _comma_list("status", status, frozenset(RunStatus))
 
 
-def session_statuses(status: Annotated[str | None, Query()] = None) -> tuple[str, ...]:
+async def session_statuses(status: Annotated[str | None, Query()] = None) -> tuple[str, ...]:
     """The comma list `status` of sessions. Raises `Invalid`."""
     return _comma_list("status", status, frozenset({"open", "closed"}))
 
 
-def event_types(type: Annotated[str | None, Query()] = None) -> tuple[str, ...]:
+async def event_types(type: Annotated[str | None, Query()] = None) -> tuple[str, ...]:
     """The comma list `type` of events. Raises `Invalid`."""
     return _comma_list("type", type, EVENT_TYPES)
 
 
-def stream_start(
+async def stream_start(
     after: Annotated[int, Query(ge=0, le=MAX_SEQUENCE)] = 0,
     last_event_id: Annotated[str | None, Header(description="Wins over `after`.")] = None,
 ) -> int:

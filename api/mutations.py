@@ -95,7 +95,7 @@ class Mutation:
                 self.parts.dispatcher.wake(answer.session_id, answer.message_id)
 
 
-def mutation(
+async def mutation(
     request: Request, parts: Parts, caller: CallerOf, idempotency_key: IdempotencyKey = None
 ) -> Mutation:
     """The mutation that a request asks for. Raises `Invalid` for a repeated key."""

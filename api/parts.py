@@ -49,7 +49,7 @@ class ApiParts:
         )
 
 
-def parts_of(request: Request) -> ApiParts:
+async def parts_of(request: Request) -> ApiParts:
     """The parts of the app that a request came to."""
     parts = request.app.state.parts
     if not isinstance(parts, ApiParts):

@@ -53,7 +53,7 @@ class CheckedRoute(APIRoute):
         async def handle(plain: Request) -> Response:
             request = JsonRequest(plain.scope, plain.receive)
             await request.body()
-            parts = parts_of(request)
+            parts = await parts_of(request)
             caller = await _authenticate(parts, request)
             request.state.caller = caller
             _authorize(caller, request)

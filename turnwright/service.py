@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from typing import Any
 
 import uvicorn
+import uvloop
 
 from turnwright.live import Hub
 
@@ -21,7 +22,7 @@ class ServiceError(Exception):
 
 def run_service(service: AbstractAsyncContextManager[Any]) -> None:
     """Enter the service, and leave it on SIGINT or SIGTERM. A second signal cuts it short."""
-    asyncio.run(_until_signal(service))
+    uvloop.run(_until_signal(service))
 
 
 async def _until_signal(service: AbstractAsyncContextManager[Any]) -> None:
@@ -77,6 +78,7 @@ async def serving(app: Any, listening: socket.socket, hub: Hub) -> AsyncIterator
     config = uvicorn.Config(
         app,
         log_config=None,
+        log_level="warning",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
