@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends
 from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import TypeAdapter
 
 from api.dependencies import CallerOf, Parts, RunId, SessionId, StreamStart
 from api.live_cursor import LiveCursor, Missing
@@ -181,9 +182,12 @@ async def stream_run(
         yield frame
 
 
+_EVENT = TypeAdapter(Event)
+
+
 def _persisted(event: Event) -> ServerSentEvent:
     return ServerSentEvent(
-        id=str(event.sequence), event=event.type, raw_data=event.model_dump_json()
+        id=str(event.sequence), event=event.type, raw_data=_EVENT.dump_json(event).decode()
     )
 
 

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from turnwright.domain import events as e
-from turnwright.domain.events import Event, decode
-from turnwright.domain.messages import Message, Opaque, ToolCall
+from turnwright.domain.events import Event, upcast
+from turnwright.domain.messages import Message, Opaque, Outcome, ToolCall
+
+_ENDINGS = frozenset(ending.type for ending in e.ENDINGS.values())
 
 CONVERSATION = (
-    *(ending.type for ending in e.ENDINGS.values()),
+    *_ENDINGS,
     e.RunStarted.type,
     e.UserMessage.type,
     e.AssistantMessage.type,
@@ -34,39 +36,57 @@ class _Round:
 
 
 @dataclass
+class _Result:
+    sequence: int
+    text: str = INTERRUPTED
+    outcome: Outcome = "cancelled"
+
+
+@dataclass
 class _RunLog:
     """One run's events, gathered as they pass."""
 
     run_id: str
-    started: e.RunStarted | None = None
+    kind: str = ""
+    retry_of: str | None = None
     ended: bool = False
     users: list[Message] = field(default_factory=list)
     rounds: list[_Round] = field(default_factory=list)
-    results: dict[str, tuple[e.ToolReturned, int]] = field(default_factory=dict)
+    results: dict[str, _Result] = field(default_factory=dict)
 
-    def take(self, event: Event, data: e.EventData) -> None:
-        match data:
-            case e.RunStarted():
-                self.started = data
-            case e.UserMessage(in_reply_to=None):
-                self.users.append(self._said(data.text, event))
-            case e.RoundFinished():
-                self.rounds.append(_Round(data.round, event.sequence))
-            case e.AssistantMessage():
-                self.rounds[-1].text = data.text
+    def take(self, event: Event) -> None:
+        # The data as they are: this runs over a whole session's log before every round, and
+        # validating them again would be most of its cost.
+        data = event.data
+        match event.type:
+            case "run.started":
+                self.kind, self.retry_of = data["kind"], data["retry_of"]
+            case "message.user" if data["in_reply_to"] is None:
+                self.users.append(
+                    Message(
+                        role="user",
+                        text=data["text"],
+                        run_id=self.run_id,
+                        sequence=event.sequence,
+                    )
+                )
+            case "round.finished":
+                self.rounds.append(_Round(data["round"], event.sequence))
+            case "message.assistant":
+                self.rounds[-1].text = data["text"]
                 self.rounds[-1].sequence = event.sequence
-            case e.ToolCalled():
-                call = ToolCall(id=data.tool_call_id, name=data.name, arguments=data.arguments)
+            case "tool.called":
+                call = ToolCall(
+                    id=data["tool_call_id"], name=data["name"], arguments=data["arguments"]
+                )
                 self.rounds[-1].calls.append(call)
-            case e.ToolReturned():
-                self.results[data.tool_call_id] = (data, event.sequence)
-            case e.RunEnded():
+            case "tool.returned":
+                result = _Result(event.sequence, data["content"], data["outcome"])
+                self.results[data["tool_call_id"]] = result
+            case ending if ending in _ENDINGS:
                 self.ended = True
             case _:
                 pass
-
-    def _said(self, text: str, event: Event) -> Message:
-        return Message(role="user", text=text, run_id=self.run_id, sequence=event.sequence)
 
     def messages(self, opaque: Mapping[int, Opaque]) -> list[Message]:
         """This run's part of the conversation, in the order a model expects."""
@@ -89,15 +109,15 @@ class _RunLog:
         return said
 
     def _result(self, call: ToolCall, a_round: _Round) -> Message:
-        data, sequence = self.results.get(call.id, (None, a_round.sequence))
+        result = self.results.get(call.id) or _Result(a_round.sequence)
         return Message(
             role="tool",
-            text=data.content if data else INTERRUPTED,
+            text=result.text,
             tool_call_id=call.id,
             name=call.name,
-            outcome=data.outcome if data else "cancelled",
+            outcome=result.outcome,
             run_id=self.run_id,
-            sequence=sequence,
+            sequence=result.sequence,
         )
 
 
@@ -115,12 +135,13 @@ def conversation(
     logs: dict[str, _RunLog] = {}
     for event in events:
         if event.run_id is not None:
-            log = logs.setdefault(event.run_id, _RunLog(event.run_id))
-            log.take(event, decode(event))
-    retried = {log.started.retry_of for log in logs.values() if log.started}
+            if (log := logs.get(event.run_id)) is None:
+                log = logs[event.run_id] = _RunLog(event.run_id)
+            log.take(upcast(event))
+    retried = {log.retry_of for log in logs.values()}
     said: list[Message] = []
     for log in logs.values():
-        prior = log.started and log.started.kind == "turn" and log.ended
+        prior = log.kind == "turn" and log.ended
         if prior and log.run_id != run_id and log.run_id not in retried:
             said.extend(log.messages({}))
     if run_id is not None and run_id in logs:

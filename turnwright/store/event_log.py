@@ -117,8 +117,7 @@ def read_events(
 
 def to_event(row: Row[Any]) -> Event:
     """The event of a row."""
-    # The row was validated when it was written; doing it again costs more than reading it.
-    return Event.model_construct(
+    return Event(
         id=row.id,
         session_id=row.session_id,
         sequence=row.sequence,
@@ -131,4 +130,4 @@ def to_event(row: Row[Any]) -> Event:
 
 
 def _columns(event: Event) -> dict[str, Any]:
-    return {name: getattr(event, name) for name in Event.model_fields}
+    return {name: getattr(event, name) for name in Event.__slots__}
