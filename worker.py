@@ -39,6 +39,7 @@ RECONNECT = 1.0
 STICKY = timedelta(seconds=2)
 """After a worker's death, how long its cached workflows wait for it (ten by default)."""
 
+UNSANDBOXED = UnsandboxedWorkflowRunner()
 SANDBOX = SandboxedWorkflowRunner(
     restrictions=SandboxRestrictions.default.with_passthrough_modules(
         "turnwright", "activities", "pydantic", "structlog", "typeid"
@@ -59,9 +60,7 @@ class Parts:
     live: LiveText
 
 
-def build_worker(
-    client: Client, parts: Parts, *, runner: WorkflowRunner = UnsandboxedWorkflowRunner()
-) -> Worker:
+def build_worker(client: Client, parts: Parts, *, runner: WorkflowRunner = UNSANDBOXED) -> Worker:
     """A worker for runs, not yet started.
 
     Workflow code is ours alone, and small: the tests run it in `SANDBOX` and replay its

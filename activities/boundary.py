@@ -8,7 +8,6 @@ wording (CONTRACT.md, guarantee 11).
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import structlog
 from temporalio import activity
@@ -64,7 +63,7 @@ class ContentFree(Interceptor):
 
 
 class _ContentFree(ActivityInboundInterceptor):
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+    async def execute_activity(self, input: ExecuteActivityInput) -> object:
         try:
             return await self.next.execute_activity(input)
         except ApplicationError as error:
@@ -77,9 +76,7 @@ class _ContentFree(ActivityInboundInterceptor):
             raise ApplicationError("the database cannot be reached", type="Unavailable") from None
         except Exception as error:
             info = activity.info()
-            log.exception(
-                "activity_failed", activity=info.activity_type, workflow=info.workflow_id
-            )
+            log.exception("activity_failed", activity=info.activity_type, workflow=info.workflow_id)
             raise ApplicationError(
                 "a fault inside an activity; the worker's log says more",
                 type=type(error).__name__,

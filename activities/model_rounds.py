@@ -81,9 +81,7 @@ class ModelRounds:
             tools=toolset(agent).definitions,
             attempt=attempt,
         )
-        live = self.live.round(
-            work.run, number=number, attempt=attempt, message_id=work.message_id
-        )
+        live = self.live.round(work.run, number=number, attempt=attempt, message_id=work.message_id)
         try:
             return await self.models.respond(request, live.write)
         finally:
@@ -99,9 +97,7 @@ class ModelRounds:
                 type=error.reason,
                 next_retry_delay=None if pause is None else timedelta(seconds=pause),
             ) from None
-        failure = Failure(
-            reason=error.reason, message=error.detail, retryable=error.retryable
-        )
+        failure = Failure(reason=error.reason, message=error.detail, retryable=error.retryable)
         return await self.runs.fail(owner, failure)
 
     def _facts(self, done: Opened) -> Facts:

@@ -1,6 +1,6 @@
 """`make bench`: turns over HTTP beside a bare Temporal workflow, in one run, interleaved.
 
-    python -m benchmarks [--database sqlite|postgresql|both] [--passes N]
+python -m benchmarks [--database sqlite|postgresql|both] [--passes N]
 """
 
 import argparse
@@ -56,9 +56,7 @@ async def compare(url: str, pid: int, client: Client, floor_pid: int, passes: in
     """Print the table."""
     await turns(url, 1, WARM_UP, pid)
     await floors(client, 1, WARM_UP, floor_pid)
-    print(
-        f"{'sessions':>8} {'':>9} {'turns/s':>8} {'p50 ms':>8} {'p99 ms':>8} {'CPU ms/turn':>12}"
-    )
+    print(f"{'sessions':>8} {'':>9} {'turns/s':>8} {'p50 ms':>8} {'p99 ms':>8} {'CPU ms/turn':>12}")
     for concurrent, each in LOADS.items():
         ours, floor = Sample(), Sample()
         for _ in range(passes):

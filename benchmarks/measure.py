@@ -6,7 +6,9 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median, quantiles
+from typing import Self
 
 from temporalio.client import Client
 
@@ -24,7 +26,7 @@ class Sample:
     seconds: float = 0
     cpu: float = 0
 
-    def __iadd__(self, other: "Sample") -> "Sample":
+    def __iadd__(self, other: Self) -> Self:
         self.latencies += other.latencies
         self.seconds += other.seconds
         self.cpu += other.cpu
@@ -53,8 +55,7 @@ class Sample:
 
 def cpu_of(pid: int) -> float:
     """CPU seconds a process has used."""
-    with open(f"/proc/{pid}/stat") as stat:
-        fields = stat.read().rpartition(")")[2].split()
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 

@@ -17,6 +17,8 @@ from turnwright.settings import Settings
 
 QUESTION = "Where is my order A-1042?"
 ANSWER = "refund"
+TIMEOUT = httpx.Timeout(30, read=None)
+"""A stream may be silent for as long as a model thinks."""
 
 console = Console(highlight=False, soft_wrap=True)
 
@@ -35,7 +37,7 @@ async def _demo(settings: Settings, agents: Path, model: str | None) -> None:
         options = DevOptions(port=0, temporal_port=0, ui_port=0, data_dir=Path(folder))
         async with (
             dev_server(settings, load_agents(str(agents)), options) as running,
-            httpx.AsyncClient(base_url=f"{running.url}/v1", timeout=None) as client,
+            httpx.AsyncClient(base_url=f"{running.url}/v1", timeout=TIMEOUT) as client,
         ):
             await _play(client, running, model)
 
@@ -108,7 +110,9 @@ async def _post(client: httpx.AsyncClient, path: str, body: dict[str, Any]) -> d
     return answer
 
 
-async def _events(client: httpx.AsyncClient, path: str) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+async def _events(
+    client: httpx.AsyncClient, path: str
+) -> AsyncIterator[tuple[str, dict[str, Any]]]:
     """The persisted events of a stream, each with its type."""
     async with client.stream("GET", path) as response:
         event = ""

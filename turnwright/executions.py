@@ -13,7 +13,6 @@ from temporalio.common import (
     WorkflowIDConflictPolicy,
     WorkflowIDReusePolicy,
 )
-
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode, ServiceClient
 
@@ -146,7 +145,7 @@ class Executions:
 
     async def wake(self, session_id: str, message_id: str) -> bool:
         """Signal that an answer is in the inbox. False if there is nobody to tell."""
-        handle = self.client.get_workflow_handle_for(RunWorkflow.run, workflow_id(session_id))
+        handle = self.client.get_workflow_handle(workflow_id(session_id))
         try:
             await handle.signal(
                 RunWorkflow.deliver, InputRef(message_id=message_id), rpc_timeout=RPC_TIMEOUT

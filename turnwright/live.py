@@ -147,9 +147,7 @@ class Hub:
         if piece.offset == 0 or before is None:
             self._texts[piece.run_id] = piece
         else:
-            self._texts[piece.run_id] = before.model_copy(
-                update={"text": before.text + piece.text}
-            )
+            self._texts[piece.run_id] = before.model_copy(update={"text": before.text + piece.text})
         self.show(piece)
 
     def forget(self, run_id: str) -> None:

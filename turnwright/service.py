@@ -3,15 +3,17 @@
 import asyncio
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from typing import Any
+from ipaddress import ip_address
 
 import uvicorn
 import uvloop
+from starlette.types import ASGIApp
 
 from turnwright.live import Hub
 
+IPV4 = 4
 DRAIN_SECONDS = 5
 """How long requests that are under way may take when the API stops."""
 
@@ -20,12 +22,12 @@ class ServiceError(Exception):
     """The service cannot start. The message says why, in one line."""
 
 
-def run_service(service: AbstractAsyncContextManager[Any]) -> None:
+def run_service(service: AbstractAsyncContextManager[object]) -> None:
     """Enter the service, and leave it on SIGINT or SIGTERM. A second signal cuts it short."""
     uvloop.run(_until_signal(service))
 
 
-async def _until_signal(service: AbstractAsyncContextManager[Any]) -> None:
+async def _until_signal(service: AbstractAsyncContextManager[object]) -> None:
     task = asyncio.current_task()
     if task is None:
         raise RuntimeError("a service runs in a task")
@@ -57,20 +59,22 @@ def listen(host: str, port: int) -> socket.socket:
 def url_of(listening: socket.socket) -> str:
     """Where clients on this machine find the socket."""
     host, port = listening.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
-    return f"http://{host}:{port}"
+    address = ip_address(host)
+    if address.is_unspecified:
+        address = ip_address("127.0.0.1" if address.version == IPV4 else "::1")
+    return f"http://{address if address.version == IPV4 else f'[{address}]'}:{port}"
 
 
 class _Server(uvicorn.Server):
     """uvicorn without signal handlers: `run_service` has them."""
 
     @contextmanager
-    def capture_signals(self) -> Any:
+    def capture_signals(self) -> Iterator[None]:
         yield
 
 
 @asynccontextmanager
-async def serving(app: Any, listening: socket.socket, hub: Hub) -> AsyncIterator[None]:
+async def serving(app: ASGIApp, listening: socket.socket, hub: Hub) -> AsyncIterator[None]:
     """The app answers on the socket until the context is left.
 
     Its streams are ended first: an open one would hold the server up.
@@ -86,7 +90,7 @@ async def serving(app: Any, listening: socket.socket, hub: Hub) -> AsyncIterator
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[listening]))
     try:
-        while not server.started and not task.done():
+        while not server.started and not task.done():  # noqa: ASYNC110  (it has no event)
             await asyncio.sleep(0.01)
         if task.done():
             task.result()

@@ -47,9 +47,14 @@ def run_rebuild(settings: Settings) -> bool:
         database.close()
     for difference in report.differences:
         print(difference)
-    print(f"{report.sessions} sessions and {report.runs} runs: " + (
-        "all equal to the log" if report.equal else f"{len(report.differences)} differed, mended"
-    ))
+    print(
+        f"{report.sessions} sessions and {report.runs} runs: "
+        + (
+            "all equal to the log"
+            if report.equal
+            else f"{len(report.differences)} differed, mended"
+        )
+    )
     return report.equal
 
 

@@ -58,9 +58,7 @@ class RunWorkflow:
                     non_retryable=True,
                 ) from None
             else:
-                ended = await self._end(
-                    t.Settle(status=RunStatus.FAILED, reason="internal_error")
-                )
+                ended = await self._end(t.Settle(status=RunStatus.FAILED, reason="internal_error"))
         visibility.show_ended(self._run, ended)
         return self._finish(ended)
 
@@ -75,7 +73,7 @@ class RunWorkflow:
                 case t.CallTools():
                     facts = await self._call_tools(step)
                 case t.AskUser():
-                    facts = await self._local("ask_user", Questions.ask, self._call(step.call))
+                    facts = await self._ask_user(step)
                 case t.AwaitAnswer():
                     facts = await self._await_answer(step)
                 case t.Settle():
@@ -128,10 +126,12 @@ class RunWorkflow:
     async def _await_answer(self, step: t.AwaitAnswer) -> tuple[t.Fact, ...]:
         seen = self._inputs
         request = AnswerInput(run_id=self._run.run_id, asked=step.asked)
-        facts = await self._local("take_answer", Questions.take, request)
-        if not facts:
+        done: Facts = await workflow.execute_local_activity_method(
+            Questions.take, request, **_STORE, summary="take the answer"
+        )
+        if not done.facts:
             await workflow.wait_condition(lambda: self._inputs > seen)
-        return facts
+        return done.facts
 
     async def _end(self, step: t.Settle) -> t.Ended:
         """Settle the run, whatever asks this execution to stop meanwhile."""
@@ -152,9 +152,9 @@ class RunWorkflow:
             raise TypeError("settling a run says how it ended")
         return ended
 
-    async def _local(self, summary: str, method: Any, request: Any) -> tuple[t.Fact, ...]:
+    async def _ask_user(self, step: t.AskUser) -> tuple[t.Fact, ...]:
         done: Facts = await workflow.execute_local_activity_method(
-            method, request, **_STORE, summary=summary
+            Questions.ask, self._call(step.call), **_STORE, summary="ask the user"
         )
         return done.facts
 

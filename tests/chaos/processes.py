@@ -81,7 +81,7 @@ class Deployment:
 
 
 async def kill(process: asyncio.subprocess.Process) -> None:
-    """kill -9, and wait for it."""
+    """SIGKILL, and wait for it."""
     if process.returncode is None:
         process.send_signal(signal.SIGKILL)
     await process.wait()

@@ -1,25 +1,25 @@
 """Everything that can be refused or go wrong, as one tree. Each class's docstring is its message.
 
-    TurnwrightError
-    ├── Refused                     the caller is told, nothing has changed
-    │   ├── NotFound
-    │   ├── Invalid
-    │   ├── SessionBusy
-    │   ├── SessionCompleted
-    │   ├── SessionNotAwaitingUser
-    │   ├── RunNotWaiting
-    │   ├── QuestionMismatch
-    │   ├── QuestionAnswered
-    │   └── IdempotencyKeyReused
-    ├── Unavailable                 the database cannot be reached in time
-    ├── Fenced                      this execution no longer owns the run
-    ├── Held                        another execution owns the run
-    ├── UnknownEvent                written by a newer version of the code
-    └── ModelError                  a model round that gave no response
-        ├── ModelUnavailable        to be tried again
-        ├── ModelRejected           never to be tried again
-        ├── ModelRefused            the model declined
-        └── ContextOverflow         the conversation does not fit
+TurnwrightError
+├── Refused                     the caller is told, nothing has changed
+│   ├── NotFound
+│   ├── Invalid
+│   ├── SessionBusy
+│   ├── SessionCompleted
+│   ├── SessionNotAwaitingUser
+│   ├── RunNotWaiting
+│   ├── QuestionMismatch
+│   ├── QuestionAnswered
+│   └── IdempotencyKeyReused
+├── Unavailable                 the database cannot be reached in time
+├── Fenced                      this execution no longer owns the run
+├── Held                        another execution owns the run
+├── UnknownEvent                written by a newer version of the code
+└── ModelError                  a model round that gave no response
+    ├── ModelUnavailable        to be tried again
+    ├── ModelRejected           never to be tried again
+    ├── ModelRefused            the model declined
+    └── ContextOverflow         the conversation does not fit
 """
 
 from typing import Any, ClassVar

@@ -22,7 +22,9 @@ Metadata = dict[str, JsonValue]
 class EventData(Frozen):
     """What an event of one type holds."""
 
-    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+    model_config = ConfigDict(
+        validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
+    )
 
     type: ClassVar[str]
     version: ClassVar[int] = 1

@@ -131,9 +131,7 @@ def accept_send(
     question = run.waiting.question if run.waiting else None
     waits = run.status is RunStatus.WAITING_FOR_USER and question is not None
     if not waits or (question is not None and _answered(tx, run, question.id) is not None):
-        raise SessionNotAwaitingUser(
-            run_id=run.id, run_status=run.status, session_id=session_id
-        )
+        raise SessionNotAwaitingUser(run_id=run.id, run_status=run.status, session_id=session_id)
     accepted = accept_answer(
         tx,
         run.id,

@@ -21,7 +21,7 @@ def get_call(tx: Tx, run_id: str, call_id: str) -> e.ToolCalled:
     return called(tx, get_run(tx, run_id), call_id)
 
 
-def begin_call(tx: Tx, owner: Owner, call_id: str, repeatable: bool) -> CallWork:
+def begin_call(tx: Tx, owner: Owner, call_id: str, *, repeatable: bool) -> CallWork:
     """See `turnwright.domain.ports.Runs.begin_call`."""
     locked = lock_run(tx, owner)
     run, call = locked.run, called(tx, locked.run, call_id)
@@ -36,9 +36,7 @@ def begin_call(tx: Tx, owner: Owner, call_id: str, repeatable: bool) -> CallWork
     return CallWork(run=run, called=call, attempt=attempt, returned=result)
 
 
-def finish_call(
-    tx: Tx, owner: Owner, result: e.ToolReturned, whole: str | None
-) -> e.ToolReturned:
+def finish_call(tx: Tx, owner: Owner, result: e.ToolReturned, whole: str | None) -> e.ToolReturned:
     """See `turnwright.domain.ports.Runs.finish_call`."""
     locked = lock_run(tx, owner)
     run, call_id = locked.run, result.tool_call_id
@@ -46,9 +44,7 @@ def finish_call(
         return before
     locked.owned()
     if whole is not None:
-        tx.connection.execute(
-            _KEEP, {"run_id": run.id, "tool_call_id": call_id, "content": whole}
-        )
+        tx.connection.execute(_KEEP, {"run_id": run.id, "tool_call_id": call_id, "content": whole})
     record(tx, run, [(returned_key(run.id, call_id), result)])
     return result
 

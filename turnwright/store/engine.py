@@ -6,13 +6,14 @@ against the async engine: a quarter of the CPU (DESIGN.md, decision 12).
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -121,7 +122,7 @@ def _sqlite_engine(url: str, begin: str) -> Engine:
     )
 
     @event.listens_for(engine, "connect")
-    def connect(connection: Any, _record: Any) -> None:
+    def connect(connection: sqlite3.Connection, _record: object) -> None:
         # The driver's own transaction handling begins late and deferred: FACTS.md, "Databases".
         connection.isolation_level = None
         for pragma in (

@@ -22,9 +22,7 @@ _LOCK = select(sessions).where(sessions.c.id == bindparam("session_id")).with_fo
 _ADVANCE = (
     update(sessions)
     .where(sessions.c.id == bindparam("of_session"))
-    .values(
-        last_sequence=sessions.c.last_sequence + bindparam("more"), updated_at=bindparam("now")
-    )
+    .values(last_sequence=sessions.c.last_sequence + bindparam("more"), updated_at=bindparam("now"))
     .returning(sessions.c.last_sequence)
 )
 _INSERT = insert(events)

@@ -41,7 +41,7 @@ class PostgresHints:
     """
 
     def __init__(self, url: str, hub: Hub) -> None:
-        self._url = make_url(url).set(drivername="postgresql").render_as_string(False)
+        self._url = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
         self._hub = hub
         self._sessions: set[str] = set()
         self._frames: list[Frame] = []
@@ -141,10 +141,7 @@ def keep_text(tx: Tx, pieces: Iterable[Delta]) -> None:
     """Keep pieces of a streaming round's text, for readers who join later."""
     tx.connection.execute(
         live_texts.insert(),
-        [
-            {**piece.model_dump(exclude={"offset"}), "start": piece.offset}
-            for piece in pieces
-        ],
+        [{**piece.model_dump(exclude={"offset"}), "start": piece.offset} for piece in pieces],
     )
 
 

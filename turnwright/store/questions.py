@@ -78,9 +78,7 @@ def _facts(tx: Tx, run: Run, asked: Asked, row: Row[tuple[object, ...]]) -> list
         metadata=words.metadata,
         created_at=row.created_at,
     )
-    answered = e.QuestionAnswered(
-        question_id=asked.question_id, text=words.text, message_id=row.id
-    )
+    answered = e.QuestionAnswered(question_id=asked.question_id, text=words.text, message_id=row.id)
     result = e.ToolReturned(
         tool_call_id=asked.call_id,
         name=called(tx, run, asked.call_id).name,

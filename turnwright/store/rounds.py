@@ -49,13 +49,14 @@ def finish_round(
     owner: Owner,
     number: int,
     response: ModelResponse,
+    *,
     message_id: str,
     allow_empty: bool,
 ) -> Opened:
     """See `turnwright.domain.ports.Runs.finish_round`."""
     locked = lock_run(tx, owner)
     run, key = locked.run, _key(locked.run, number, "finished")
-    if (found := find(tx, run.session_id, key)):
+    if found := find(tx, run.session_id, key):
         return _from(tx, run, found[key])
     locked.owned()
     facts = _facts(run, number, response, message_id)
@@ -80,9 +81,7 @@ def _last(tx: Tx, locked: Locked, facts: list[Fact], *, ok: bool) -> tuple[Run, 
 
 def _from(tx: Tx, run: Run, record: Event) -> Opened:
     """The run's log from this record on."""
-    return Opened(
-        run=run, log=tuple(read_events(tx, run_id=run.id, after=record.sequence - 1))
-    )
+    return Opened(run=run, log=tuple(read_events(tx, run_id=run.id, after=record.sequence - 1)))
 
 
 def _key(run: Run, number: int, step: str) -> str:

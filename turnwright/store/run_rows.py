@@ -122,10 +122,7 @@ def record(tx: Tx, run: Run, facts: Sequence[Fact]) -> tuple[Run, list[Event]]:
 def fold_in(run: Run, appended: Sequence[Event], facts: Sequence[EventData]) -> Run:
     """The run after these of its events."""
     for event, data in zip(appended, facts, strict=True):
-        if isinstance(data, RunStarted):
-            run = begin(event, data)
-        else:
-            run = evolve(run, event, data)
+        run = begin(event, data) if isinstance(data, RunStarted) else evolve(run, event, data)
     return run
 
 

@@ -44,11 +44,16 @@ class RunStore:
         allow_empty: bool,
     ) -> Opened:
         return await self._database.write(
-            finish_round, owner, number, response, message_id, allow_empty
+            finish_round,
+            owner,
+            number,
+            response,
+            message_id=message_id,
+            allow_empty=allow_empty,
         )
 
     async def begin_call(self, owner: Owner, call_id: str, *, repeatable: bool) -> CallWork:
-        return await self._database.write(begin_call, owner, call_id, repeatable)
+        return await self._database.write(begin_call, owner, call_id, repeatable=repeatable)
 
     async def finish_call(
         self, owner: Owner, result: ToolReturned, *, whole: str | None = None

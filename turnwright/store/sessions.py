@@ -71,9 +71,7 @@ def change_session(tx: Tx, session_id: str, change: SessionChange, *, tenant: st
     row = lock_session(tx, session_id, tenant=tenant)
     changed = {k: v for k, v in change.values.items() if getattr(row, k) != v}
     if changed:
-        tx.connection.execute(
-            update(sessions).where(sessions.c.id == session_id).values(**changed)
-        )
+        tx.connection.execute(update(sessions).where(sessions.c.id == session_id).values(**changed))
         state = _state(row) | changed
         append(tx, session_id, [Draft(data=SessionUpdated(**state))])
     if change.close and row.status == "open":

@@ -80,9 +80,7 @@ def _open(tx: Tx, run: Run) -> list[e.ToolCalled]:
     log = [e.decode(x) for x in read_events(tx, run_id=run.id, types=_CALLS)]
     returned = {data.tool_call_id for data in log if isinstance(data, e.ToolReturned)}
     return [
-        data
-        for data in log
-        if isinstance(data, e.ToolCalled) and data.tool_call_id not in returned
+        data for data in log if isinstance(data, e.ToolCalled) and data.tool_call_id not in returned
     ]
 
 
