@@ -6,9 +6,10 @@ gap, no double, whatever is rolled back.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Row, bindparam, insert, select, update
+from sqlalchemy import Row, Select, bindparam, insert, select, update
 
 from turnwright.domain.errors import NotFound
 from turnwright.domain.events import Event, EventData
@@ -101,16 +102,31 @@ def read_events(
     limit: int | None = None,
 ) -> list[Event]:
     """Events in order, of a session or of one run, with a sequence greater than `after`."""
-    query = select(events).where(events.c.sequence > after).order_by(events.c.sequence)
-    if session_id is not None:
-        query = query.where(events.c.session_id == session_id)
-    if run_id is not None:
-        query = query.where(events.c.run_id == run_id)
+    query = _reading(
+        of_session=session_id is not None,
+        of_run=run_id is not None,
+        types=None if types is None else tuple(types),
+        limited=limit is not None,
+    )
+    values = {"of_session": session_id, "of_run": run_id, "after": after, "most": limit}
+    return [to_event(row) for row in tx.connection.execute(query, values)]
+
+
+@cache
+def _reading(
+    *, of_session: bool, of_run: bool, types: tuple[str, ...] | None, limited: bool
+) -> Select[Any]:
+    """The statement for one way of reading; there are few, and each is read often."""
+    query = select(events).where(events.c.sequence > bindparam("after")).order_by(events.c.sequence)
+    if of_session:
+        query = query.where(events.c.session_id == bindparam("of_session"))
+    if of_run:
+        query = query.where(events.c.run_id == bindparam("of_run"))
     if types is not None:
-        query = query.where(events.c.type.in_(tuple(types)))
-    if limit is not None:
-        query = query.limit(limit)
-    return [to_event(row) for row in tx.connection.execute(query)]
+        query = query.where(events.c.type.in_(types))
+    if limited:
+        query = query.limit(bindparam("most"))
+    return query
 
 
 def to_event(row: Row[Any]) -> Event:

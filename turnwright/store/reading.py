@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, select, text
+from sqlalchemy import ColumnElement, bindparam, select, text
 
 from turnwright.domain import events as e
 from turnwright.domain.errors import NotFound
@@ -16,6 +16,8 @@ from turnwright.store.tables import events, runs, sessions
 
 PAGE = 200
 """Events that a stream reads at once."""
+
+_EXISTS = select(sessions.c.id).where(sessions.c.id == bindparam("of_session"))
 
 _MARKS = (
     e.RunStarted.type,
@@ -80,10 +82,9 @@ def list_runs(
 
 def session_page(tx: Tx, session_id: str, *, after: int) -> Page:
     """The session's log after a sequence. Raises `NotFound` once it is erased."""
-    known = tx.connection.scalar(select(sessions.c.id).where(sessions.c.id == session_id))
-    if known is None:
-        raise NotFound(f"There is no session {session_id}.")
     found = read_events(tx, session_id=session_id, after=after, limit=PAGE)
+    if not found and tx.connection.scalar(_EXISTS, {"of_session": session_id}) is None:
+        raise NotFound(f"There is no session {session_id}.")
     return Page(events=[upcast(event) for event in found], more=len(found) == PAGE, over=False)
 
 
