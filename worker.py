@@ -92,9 +92,11 @@ def build_worker(client: Client, parts: Parts, *, runner: WorkflowRunner = UNSAN
 
 
 @asynccontextmanager
-async def running_worker(client: Client, parts: Parts) -> AsyncIterator[Worker]:
+async def running_worker(
+    client: Client, parts: Parts, *, runner: WorkflowRunner = UNSANDBOXED
+) -> AsyncIterator[Worker]:
     """A worker that runs, and its sweep, until the context is left."""
-    worker = build_worker(await eager(client), parts)
+    worker = build_worker(await eager(client), parts, runner=runner)
     async with worker:
         sweep = asyncio.create_task(Sweep(parts.database, parts.executions).forever())
         try:

@@ -7,7 +7,7 @@ it is harmless when several workers do it, and when nothing was lost.
 
 import asyncio
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import structlog
 from temporalio.service import RPCError
@@ -32,6 +32,8 @@ FRESH = timedelta(seconds=2)
 """What was accepted since then is still on its ordinary way."""
 QUIET = timedelta(seconds=60)
 """A run that logged nothing for so long is looked up in Temporal."""
+LONG_ENDED = timedelta(seconds=10)
+"""By then an execution has noticed that its run has ended, even through its worker's death."""
 BATCH = 20
 """How many quiet runs one sweep looks up: each is a call to Temporal."""
 
@@ -42,6 +44,9 @@ class Sweep:
 
     database: Database
     executions: Executions
+    fresh: timedelta = FRESH
+    quiet: timedelta = QUIET
+    long_ended: timedelta = LONG_ENDED
     _cursor: str = field(default="", init=False)
     """The last quiet run looked up; the next sweep goes on after it."""
 
@@ -58,9 +63,9 @@ class Sweep:
 
     async def once(self) -> None:
         """One sweep."""
-        for run in await self.database.read(starting_runs, older_than=FRESH):
+        for run in await self.database.read(starting_runs, older_than=self.fresh):
             await self._start(run)
-        for answer in await self.database.read(pending_answers, older_than=FRESH):
+        for answer in await self.database.read(pending_answers, older_than=self.fresh):
             await self.executions.wake(answer.session_id, answer.message_id)
         await self._look_after_quiet_runs()
         await self.database.write(forget_old_answers)
@@ -72,13 +77,14 @@ class Sweep:
         if holder is None or not holder.open or holder.run_id is None:
             return
         previous = await self.database.read(get_run, holder.run_id)
-        if previous.ended_at is not None and not previous.status.active:
+        now = datetime.now(UTC)
+        if previous.ended_at is not None and now - previous.ended_at >= self.long_ended:
             log.warning("execution_dismissed", run_id=holder.run_id)
             await self.executions.dismiss(run.session_id, holder)
 
     async def _look_after_quiet_runs(self) -> None:
         quiet = await self.database.read(
-            open_runs, older_than=QUIET, after=self._cursor, limit=BATCH
+            open_runs, older_than=self.quiet, after=self._cursor, limit=BATCH
         )
         self._cursor = quiet[-1].id if len(quiet) == BATCH else ""
         for run in quiet:

@@ -27,7 +27,7 @@ from turnwright.service import listen, serving, url_of
 from turnwright.settings import Settings
 from turnwright.store.engine import Database
 from turnwright.wiring import Wired, wired
-from worker import running_worker, worker_parts
+from worker import SANDBOX, running_worker, worker_parts
 
 Json = dict[str, Any]
 PATIENCE = 30.0
@@ -65,7 +65,7 @@ class App:
     async def working(self) -> AsyncIterator[None]:
         """A worker, until the context is left."""
         parts = replace(worker_parts(self.process), models=self.models)
-        async with running_worker(self.process.client, parts):
+        async with running_worker(self.process.client, parts, runner=SANDBOX):
             yield
 
     async def get(self, path: str, **query: Any) -> Json:
