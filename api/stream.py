@@ -21,7 +21,7 @@ from api.route import CheckedRoute
 from turnwright.domain.base import Frozen
 from turnwright.domain.errors import NotFound
 from turnwright.domain.events import Event
-from turnwright.live import Delta, Frame, Progress, Subscription
+from turnwright.live import Delta, Frame, Progress, Subscription, Taken
 from turnwright.store.engine import Tx
 from turnwright.store.reading import (
     Page,
@@ -80,7 +80,7 @@ class Reader:
             more = True
             while more:
                 try:
-                    page = await database.read(self.page, sequence)
+                    page = await self._page(taken, sequence)
                 except NotFound:
                     return
                 for event in page.events:
@@ -97,10 +97,16 @@ class Reader:
                 for frame in await self._so_far(live):
                     yield frame
                 joining = False
-            for piece in taken:
+            for piece in taken.frames:
                 for frame in await self._live(live, piece):
                     yield frame
             await self.subscription.wait(POLL_SECONDS)
+
+    async def _page(self, taken: Taken, sequence: int) -> Page:
+        """What comes after `sequence`. Raises `NotFound` once the session is erased."""
+        if self.run_id is None and (new := taken.log_after(sequence)) is not None:
+            return Page(events=new, more=False, over=False)
+        return await self.parts.database.read(self.page, sequence)
 
     async def _live(self, live: LiveCursor, frame: Frame) -> list[ServerSentEvent]:
         if self.run_id not in (None, frame.run_id):

@@ -4,12 +4,13 @@ All of it is a hint: a reader that misses one finds everything in the log a litt
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from turnwright.domain.base import Frozen
+from turnwright.domain.events import Event
 from turnwright.domain.run import Run
 
 COALESCE = 0.04
@@ -42,6 +43,28 @@ class Progress(Frozen):
 
 Frame = Delta | Progress
 
+Appended = dict[str, list[Event]]
+"""New events of each session that a transaction touched. An empty list: look at the log."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What came for a reader since it looked last."""
+
+    frames: list[Frame]
+    events: list[Event]
+    stale: bool
+    """There may be more in the log than `events`."""
+
+    def log_after(self, sequence: int) -> list[Event] | None:
+        """All that the log holds after `sequence`; None if only the log itself can tell."""
+        if self.stale:
+            return None
+        new = [event for event in self.events if event.sequence > sequence]
+        new.sort(key=lambda event: event.sequence)
+        gapless = all(event.sequence == at for at, event in enumerate(new, sequence + 1))
+        return new if gapless else None
+
 
 @dataclass(eq=False)
 class Subscription:
@@ -50,10 +73,16 @@ class Subscription:
     session_id: str
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _frames: list[Frame] = field(default_factory=list)
+    _events: list[Event] = field(default_factory=list)
+    _stale: bool = True
     overflowed: bool = False
 
-    def wake(self) -> None:
-        """Something may be new in the log."""
+    def wake(self, events: Sequence[Event] = ()) -> None:
+        """These events are new in the log; none: something may be."""
+        if not events or len(self._events) >= QUEUE_LIMIT:
+            self._stale = True
+        else:
+            self._events += events
         self._changed.set()
 
     def show(self, frame: Frame) -> None:
@@ -64,19 +93,20 @@ class Subscription:
             self._frames.append(frame)
         self._changed.set()
 
-    def take(self) -> list[Frame]:
-        """The frames since the last time; forget that anything changed."""
+    def take(self) -> Taken:
+        """What came since the last time."""
         self._changed.clear()
-        frames, self._frames = self._frames, []
-        return frames
+        taken = Taken(self._frames, self._events, self._stale)
+        self._frames, self._events, self._stale = [], [], False
+        return taken
 
     async def wait(self, seconds: float) -> None:
-        """Return when something may be new, or after so long."""
+        """Return when something may be new; after so long, look at the log itself."""
         try:
             async with asyncio.timeout(seconds):
                 await self._changed.wait()
         except TimeoutError:
-            pass
+            self._stale = True
 
 
 class LiveTexts(Protocol):
@@ -122,8 +152,14 @@ class Hub:
         """Whether anybody reads anything here."""
         return bool(self._readers)
 
+    def grown(self, appended: Appended) -> None:
+        """A transaction of this process has appended this."""
+        for session_id, events in appended.items():
+            for reader in self._readers.get(session_id, ()):
+                reader.wake(events)
+
     def wake(self, sessions: set[str]) -> None:
-        """These sessions' logs have grown."""
+        """These sessions' logs may have grown."""
         for session_id in sessions:
             for reader in self._readers.get(session_id, ()):
                 reader.wake()

@@ -13,6 +13,9 @@ from starlette.types import ASGIApp
 
 from turnwright.live import Hub
 
+IDLE_SECONDS = 75
+"""Longer than load balancers keep an idle connection (60, by habit): the side that sends the
+requests has to be the one that closes, or some are lost."""
 IPV4 = 4
 DRAIN_SECONDS = 5
 """How long requests that are under way may take when the API stops."""
@@ -53,7 +56,9 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        raise ServiceError(f"{host}:{port} cannot be listened on: {error.strerror}") from error
+        # The library adds the address once more, in brackets.
+        why = (error.strerror or str(error)).partition(" (")[0]
+        raise ServiceError(f"{host}:{port} cannot be listened on: {why}") from error
 
 
 def url_of(listening: socket.socket) -> str:
@@ -86,6 +91,7 @@ async def serving(app: ASGIApp, listening: socket.socket, hub: Hub) -> AsyncIter
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
+        timeout_keep_alive=IDLE_SECONDS,
     )
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[listening]))

@@ -49,7 +49,7 @@ async def wired(
     check(settings.sqlalchemy_url)
     hub = Hub()
     async with AsyncExitStack() as stack:
-        database = Database(settings.sqlalchemy_url, on_commit=hub.wake)
+        database = Database(settings.sqlalchemy_url, on_commit=hub.grown)
         stack.callback(database.close)
         live: LocalLive | SharedLive = LocalLive(hub)
         texts: LiveTexts = hub

@@ -20,6 +20,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from turnwright.domain.errors import Unavailable
+from turnwright.live import Appended
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,11 +35,11 @@ dumps = partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(","
 
 @dataclass
 class Tx:
-    """One transaction: its connection, its moment, and the sessions whose readers to wake."""
+    """One transaction: its connection, its moment, and what it has appended, by session."""
 
     connection: Connection
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
-    touched: set[str] = field(default_factory=set)
+    appended: Appended = field(default_factory=dict)
 
 
 class Database:
@@ -46,11 +47,11 @@ class Database:
 
     `write` and `read` run a function of a `Tx` in one transaction; it commits when the function
     returns and leaves nothing behind when it raises. `on_commit` is called on the event loop
-    with the sessions a committed transaction touched. Raises `Unavailable` when the database
+    with what a committed transaction appended. Raises `Unavailable` when the database
     cannot be reached in time.
     """
 
-    def __init__(self, url: str, *, on_commit: Callable[[set[str]], None] | None = None) -> None:
+    def __init__(self, url: str, *, on_commit: Callable[[Appended], None] | None = None) -> None:
         self.url = make_url(url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         self.on_commit = on_commit
@@ -67,11 +68,11 @@ class Database:
         self, work: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run `work` in one writing transaction, then wake the readers of what it touched."""
-        result, touched = await _hop(
+        result, appended = await _hop(
             self._writes, self.writer, lambda tx: work(tx, *args, **kwargs)
         )
-        if touched and self.on_commit is not None:
-            self.on_commit(touched)
+        if appended and self.on_commit is not None:
+            self.on_commit(appended)
         return result
 
     async def read(
@@ -91,16 +92,16 @@ class Database:
 
 async def _hop(
     pool: ThreadPoolExecutor, engine: Engine, work: Callable[[Tx], T]
-) -> tuple[T, set[str]]:
+) -> tuple[T, Appended]:
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(pool, _transact, engine, work)
 
 
-def _transact(engine: Engine, work: Callable[[Tx], T]) -> tuple[T, set[str]]:
+def _transact(engine: Engine, work: Callable[[Tx], T]) -> tuple[T, Appended]:
     try:
         with engine.begin() as connection:
             tx = Tx(connection)
-            return work(tx), tx.touched
+            return work(tx), tx.appended
     except (OperationalError, InterfaceError, PoolTimeout) as error:
         raise Unavailable("The database cannot be reached; try again shortly.") from error
     except DBAPIError as error:

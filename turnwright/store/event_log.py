@@ -82,7 +82,7 @@ def append(tx: Tx, session_id: str, drafts: Sequence[Draft]) -> list[Event]:
             for event, draft in zip(appended, drafts, strict=True)
         ],
     )
-    tx.touched.add(session_id)
+    tx.appended.setdefault(session_id, []).extend(appended)
     return appended
 
 

@@ -16,7 +16,7 @@ from psycopg import AsyncConnection, Notify
 from pydantic import TypeAdapter
 from sqlalchemy import make_url, select
 
-from turnwright.live import Delta, Frame, Hub
+from turnwright.live import Appended, Delta, Frame, Hub
 from turnwright.store.engine import Tx
 from turnwright.store.tables import live_texts
 
@@ -48,10 +48,10 @@ class PostgresHints:
         self._due = asyncio.Event()
         self._sender_pid = 0
 
-    def committed(self, sessions: set[str]) -> None:
-        """These logs have grown by a transaction of this process."""
-        self._hub.wake(sessions)
-        self._sessions |= sessions
+    def committed(self, appended: Appended) -> None:
+        """A transaction of this process has appended this."""
+        self._hub.grown(appended)
+        self._sessions |= appended.keys()
         self._due.set()
 
     def show(self, frame: Frame) -> None:

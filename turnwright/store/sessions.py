@@ -100,7 +100,7 @@ def erase_session(tx: Tx, session_id: str, *, tenant: str) -> None:
     _refuse_busy(tx, session_id)
     tx.connection.execute(delete(live_texts).where(live_texts.c.session_id == session_id))
     tx.connection.execute(delete(sessions).where(sessions.c.id == session_id))
-    tx.touched.add(session_id)
+    tx.appended[session_id] = []
 
 
 def get_session(tx: Tx, session_id: str, *, tenant: str) -> Session:
