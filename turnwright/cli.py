@@ -1,5 +1,6 @@
 """The program `turnwright`: one command for each way of running it, and for its upkeep."""
 
+import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ app = typer.Typer(
 keys = typer.Typer(help="API keys.", no_args_is_help=True)
 app.add_typer(keys, name="keys")
 
-EXAMPLES = Path(__file__).parent.parent / "examples" / "agents.py"
+EXAMPLES = Path(__file__).parent.parent / "examples"
 FAILED, USAGE = 1, 2
 
 Agents = Annotated[
@@ -46,7 +47,7 @@ def dev(
         options = DevOptions(
             port=port, temporal_port=temporal_port, ui_port=ui_port, data_dir=data_dir
         )
-        run_dev(settings, options, fallback=EXAMPLES)
+        run_dev(settings, options, fallback=EXAMPLES / "agents.py")
 
 
 @app.command()
@@ -59,7 +60,8 @@ def demo(
     with _plain_errors():
         from turnwright.demo import run_demo
 
-        run_demo(_settings(), EXAMPLES, model)
+        _settings()
+        run_demo(EXAMPLES, model)
 
 
 @app.command()
@@ -140,6 +142,8 @@ def _settings(*, agents: str | None = None) -> Settings:
     from turnwright.telemetry import configure_logging
 
     configure_logging(settings.log_format, settings.log_level)
+    # It tells at info of every stop, ours included.
+    logging.getLogger("temporalio.worker").setLevel(logging.WARNING)
     export_provider_keys()
     return settings
 
@@ -147,13 +151,15 @@ def _settings(*, agents: str | None = None) -> Settings:
 @contextmanager
 def _plain_errors() -> Iterator[None]:
     """What a person can mend is one line on standard error, and an exit status."""
-    from turnwright.domain.errors import TurnwrightError
+    from turnwright.domain.errors import Invalid, TurnwrightError
     from turnwright.loading import AgentsError
 
     try:
         yield
     except (SettingsError, AgentsError) as error:
         _fail(str(error), USAGE)
+    except Invalid as error:
+        _fail(error.detail, USAGE)
     except TurnwrightError as error:
         _fail(error.detail, FAILED)
     except KeyboardInterrupt:

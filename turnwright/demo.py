@@ -27,29 +27,30 @@ class DemoError(Exception):
     """The demo's run did not complete."""
 
 
-def run_demo(settings: Settings, agents: Path, model: str | None) -> None:
-    """Play it. Raises `DemoError` when the run ends otherwise than completed."""
-    asyncio.run(_demo(settings, agents, model))
+def run_demo(examples: Path, model: str | None) -> None:
+    """Play it, with what the folder `examples` holds. Raises `DemoError` unless it completes."""
+    asyncio.run(_demo(examples, model or f"scripted:{examples / 'support.json'}"))
 
 
-async def _demo(settings: Settings, agents: Path, model: str | None) -> None:
+async def _demo(examples: Path, model: str) -> None:
+    # Nobody's settings: a demo neither writes into a database that somebody uses, nor needs a key.
+    settings = Settings.model_construct()
+    agents = load_agents(str(examples / "agents.py"))
     with tempfile.TemporaryDirectory(prefix="turnwright-demo-") as folder:
         options = DevOptions(port=0, temporal_port=0, ui_port=0, data_dir=Path(folder))
         async with (
-            dev_server(settings, load_agents(str(agents)), options) as running,
+            dev_server(settings, agents, options) as running,
             httpx.AsyncClient(base_url=f"{running.url}/v1", timeout=TIMEOUT) as client,
         ):
             await _play(client, running, model)
 
 
-async def _play(client: httpx.AsyncClient, running: Running, model: str | None) -> None:
+async def _play(client: httpx.AsyncClient, running: Running, model: str) -> None:
     _say("dim", f"API {running.url}, Temporal UI {running.ui_url}")
     session = await _post(client, "/sessions", {"agent": "support", "title": "Demo"})
     path = f"/sessions/{session['id']}"
     _say("dim", f"POST /v1/sessions → {session['id']}")
-    accepted = await _post(
-        client, f"{path}/messages", {"text": QUESTION} | ({"model": model} if model else {})
-    )
+    accepted = await _post(client, f"{path}/messages", {"text": QUESTION, "model": model})
     run = accepted["run"]
     _say("dim", f"POST /v1{path}/messages → {run['id']}, {run['status']}")
     async for event, data in _events(client, f"/runs/{run['id']}/stream?after={accepted['after']}"):

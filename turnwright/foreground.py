@@ -8,7 +8,7 @@ from api.serve import api_service
 from turnwright.dev import DevOptions, dev_server
 from turnwright.loading import load_agents
 from turnwright.service import run_service
-from turnwright.settings import Settings
+from turnwright.settings import PREFIX, Settings, SettingsError
 from worker import worker_service
 
 
@@ -30,6 +30,7 @@ def run_dev(settings: Settings, options: DevOptions, *, fallback: Path) -> None:
 
 def run_api(settings: Settings) -> None:
     """`turnwright api`."""
+    _require_agents(settings)
 
     @asynccontextmanager
     async def service() -> AsyncIterator[None]:
@@ -42,6 +43,7 @@ def run_api(settings: Settings) -> None:
 
 def run_worker(settings: Settings) -> None:
     """`turnwright worker`."""
+    _require_agents(settings)
 
     @asynccontextmanager
     async def service() -> AsyncIterator[None]:
@@ -50,3 +52,12 @@ def run_worker(settings: Settings) -> None:
             yield
 
     run_service(service())
+
+
+def _require_agents(settings: Settings) -> None:
+    """A deployment has no examples to fall back on."""
+    if not settings.agents:
+        raise SettingsError(
+            f"{PREFIX}AGENTS: not given: name the modules that define the agents,"
+            " path/to/agents.py or package.module"
+        )

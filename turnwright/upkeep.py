@@ -6,7 +6,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import structlog
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from temporalio.service import RPCError
 
 from turnwright.executions import connect
@@ -24,6 +24,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 log = structlog.get_logger()
+
+PIPE_WIDTH = 200
+"""Columns of a table that is not printed to a terminal."""
 
 
 def run_migrate(settings: Settings) -> None:
@@ -67,12 +70,15 @@ def create(settings: Settings, *, tenant: str, scopes: str, name: str | None) ->
 
 def show_keys(settings: Settings) -> None:
     """A table of the keys."""
-    table = Table("id", "tenant", "name", "scopes", "created", "state")
+    rest = (Column(name, overflow="fold") for name in ("tenant", "name", "scopes"))
+    table = Table(Column("id", no_wrap=True), *rest, "created", "state")
     for key in _write(settings, stored.list_keys):
         state = "revoked" if key.revoked else "valid"
-        created = f"{key.created_at:%Y-%m-%d %H:%M}"
+        created = f"{key.created_at:%Y-%m-%d}"
         table.add_row(key.id, key.tenant, key.name, ",".join(key.scopes), created, state)
-    Console().print(table)
+    console = Console()
+    # Ids are for copying: a file or a pipe has no edge to fold them at.
+    (console if console.is_terminal else Console(width=PIPE_WIDTH)).print(table)
 
 
 def revoke(settings: Settings, key_id: str) -> None:
