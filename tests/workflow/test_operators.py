@@ -1,0 +1,112 @@
+"""What operators do and see in Temporal: cancel, Failed, the guard."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.exceptions import ApplicationError
+
+from tests.support.app import App, ask, running_app, script
+from tests.support.servers import TemporalServer
+from turnwright import Agent, tool
+from turnwright.domain.ids import new_id
+from turnwright.executions import Start
+from turnwright.store.run_rows import get_run
+
+
+@tool
+async def forever() -> str:
+    """Take for ever."""
+    await asyncio.Event().wait()
+    return "never"
+
+
+AGENT = Agent(
+    name="scripted",
+    instructions="Play.",
+    model="scripted:script",
+    tools=[forever],
+    can_ask_user=True,
+)
+
+
+@pytest.fixture
+async def app(migrated_database_url: str, temporal_server: TemporalServer) -> AsyncIterator[App]:
+    """A running application."""
+    async with running_app(migrated_database_url, temporal_server, agents=[AGENT]) as running:
+        yield running
+
+
+def _returned(events: list[dict[str, object]]) -> list[object]:
+    return [e["data"]["outcome"] for e in events if e["type"] == "tool.returned"]  # type: ignore[index]
+
+
+async def test_a_cancel_in_the_temporal_ui_settles_a_waiting_run(app: App) -> None:
+    """One terminal event, the open question and its call settled before it; the session lives."""
+    session_id = await app.session()
+    run = await app.asked(session_id, ask("Go on?"))
+    handle = app.process.client.get_workflow_handle(f"session/{session_id}")
+    await handle.cancel()
+    ended = await app.ended(run["id"])
+    assert ended["status"] == "cancelled"
+    events = await app.events(session_id)
+    assert [e["type"] for e in events][-4:] == [
+        "run.cancel_requested",
+        "question.expired",
+        "tool.returned",
+        "run.cancelled",
+    ]
+    assert _returned(events) == ["cancelled"]
+    with pytest.raises(WorkflowFailureError):
+        await handle.result()
+    assert (await handle.describe()).status is WorkflowExecutionStatus.CANCELED
+    again = await app.turn(session_id, script({"text": "fine"}))
+    assert again["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("playing", "event"),
+    [
+        ({"text": "one two three", "hang": True}, "round.started"),
+        ({"calls": [{"name": "forever", "arguments": {}}]}, "tool.started"),
+    ],
+)
+async def test_a_cancel_in_the_temporal_ui_settles_a_running_run(
+    app: App, playing: dict[str, object], event: str
+) -> None:
+    """In mid-round and in mid-tool: the run ends cancelled, once, and every call has a result."""
+    session_id = await app.session()
+    accepted = await app.say(session_id, script(playing))
+    run_id = accepted["run"]["id"]
+    await app.reached(run_id, event)
+    await app.process.client.get_workflow_handle(f"session/{session_id}").cancel()
+    ended = await app.ended(run_id)
+    assert ended["status"] == "cancelled"
+    assert _returned(await app.events(session_id)) in ([], ["cancelled"])
+
+
+async def test_a_failed_run_shows_as_failed(app: App) -> None:
+    """And its failure says why, in a word of the contract."""
+    session_id = await app.session()
+    run = await app.turn(session_id, script({"error": {"kind": "rejected"}}))
+    assert run["failure"]["reason"] == "model_error"
+    handle = app.process.client.get_workflow_handle(f"session/{session_id}")
+    with pytest.raises(WorkflowFailureError) as failed:
+        await handle.result()
+    assert isinstance(failed.value.cause, ApplicationError)
+    assert failed.value.cause.type == "model_error"
+
+
+async def test_temporal_s_id_guards_a_session_with_the_database_s_constraint_out_of_the_way(
+    app: App,
+) -> None:
+    """Behaviour 6: a second run of the session finds the workflow id taken, and stays out."""
+    session_id = await app.session()
+    run = await app.asked(session_id, ask("Go on?"), {"text": "done"})
+    first = await app.database.read(get_run, run["id"])
+    second = first.model_copy(update={"id": new_id("run")})
+    assert await app.process.executions.start(second) is Start.REFUSED
+    assert await app.process.executions.start(first) is Start.RUNNING
+    await app.post(f"/v1/runs/{run['id']}/input", {"text": "yes"})
+    assert (await app.ended(run["id"]))["status"] == "completed"
