@@ -1,0 +1,1 @@
+"""Programs for developers, run by hand from the checkout: `python -m scripts.NAME`."""

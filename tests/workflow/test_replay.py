@@ -8,7 +8,8 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
-from worker import SANDBOX, RunWorkflow
+from worker import SANDBOX
+from workflows.run import RunWorkflow
 
 RECORDED = sorted((Path(__file__).parents[1] / "histories").glob("*.json"))
 
