@@ -3,6 +3,8 @@
 The live append and `turnwright rebuild` both go through here, so that a row always equals its log.
 """
 
+from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from turnwright.domain import events as e
@@ -10,6 +12,7 @@ from turnwright.domain.errors import UnknownEvent
 from turnwright.domain.events import Event
 from turnwright.domain.messages import Usage
 from turnwright.domain.run import Output, Run, RunStatus, Waiting
+from turnwright.domain.sessions import Session
 
 
 def begin(event: Event, data: e.RunStarted) -> Run:
@@ -60,7 +63,7 @@ def evolve(run: Run, event: Event, data: e.EventData) -> Run:
     return run.model_copy(update=changes)
 
 
-def fold(events: list[Event]) -> Run:
+def fold(events: Iterable[Event]) -> Run:
     """A run's row from all its events. Raises `UnknownEvent`."""
     run: Run | None = None
     for event in events:
@@ -72,6 +75,37 @@ def fold(events: list[Event]) -> Run:
     if run is None:
         raise UnknownEvent("these events hold no run.started")
     return run
+
+
+def fold_session(events: Iterable[Event]) -> Session:
+    """A session's row from all its events (its active run is the runs' affair).
+
+    Raises `UnknownEvent`.
+    """
+    first = last = None
+    state: e.SessionState | None = None
+    closed_at: datetime | None = None
+    for event in events:
+        first, last = first or event, event
+        match e.decode(event):
+            case e.SessionClosed() as data:
+                state, closed_at = data, event.created_at
+            case e.SessionState() as data:
+                state = data
+            case _:
+                pass
+    if first is None or last is None or state is None:
+        raise UnknownEvent("these events hold no session.created")
+    return Session(
+        **state.model_dump(),
+        id=first.session_id,
+        status="open" if closed_at is None else "closed",
+        active_run=None,
+        last_sequence=last.sequence,
+        created_at=first.created_at,
+        updated_at=last.created_at,
+        closed_at=closed_at,
+    )
 
 
 def _run_id(event: Event) -> str:
