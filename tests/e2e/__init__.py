@@ -1,0 +1,1 @@
+"""Whole turns, on the real parts."""
