@@ -103,11 +103,21 @@ def _transact(engine: Engine, work: Callable[[Tx], T]) -> tuple[T, Appended]:
             tx = Tx(connection)
             return work(tx), tx.appended
     except (OperationalError, InterfaceError, PoolTimeout) as error:
+        if _is_ours(error):
+            raise
         raise Unavailable("The database cannot be reached; try again shortly.") from error
     except DBAPIError as error:
         if error.connection_invalidated:
             raise Unavailable("The database connection broke; try again shortly.") from error
         raise
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether SQLite says by this error that a statement is wrong: its class says no more."""
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    if not isinstance(cause, sqlite3.Error):
+        return False
+    return getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
 
 
 def _sqlite(url: str) -> tuple[Engine, Engine]:
