@@ -45,9 +45,14 @@ def test_a_child_run_and_a_message_of_no_started_run_are_left_out() -> None:
 
 
 def test_an_attempt_that_was_retried_is_left_out() -> None:
+    """Behaviour 35: the trigger, which only the first attempt logged, is there once."""
+    failed = e.RunFailed(usage=RunUsage())
     log = b.Log().add("run_a", b.user("msg_a", "one"), b.started("run_a"), b.finished(1))
-    log.add("run_a", b.said(1, "half"), e.RunFailed(usage=RunUsage()))
-    log.turn("run_b", "one", "1", retry_of="run_a")
+    log.add("run_a", b.said(1, "half"), failed)
+    log.add("run_b", b.started("run_b", retry_of="run_a"), b.finished(1, ("c1", "look")), failed)
+    log.add("run_c", b.started("run_c", retry_of="run_b"))
+    assert spoken(conversation(log, run_id="run_c")) == [("user", "one")]
+    log.add("run_c", b.finished(1), b.said(1, "1", final=True), e.RunCompleted(usage=RunUsage()))
     assert spoken(conversation(log)) == [("user", "one"), ("assistant", "1")]
 
 

@@ -88,9 +88,9 @@ class _RunLog:
             case _:
                 pass
 
-    def messages(self, opaque: Mapping[int, Opaque]) -> list[Message]:
+    def messages(self, opaque: Mapping[int, Opaque], logs: "_Logs") -> list[Message]:
         """This run's part of the conversation, in the order a model expects."""
-        said = list(self.users)
+        said = list(self.users) or self._retried(logs)
         for a_round in self.rounds:
             if not a_round.text and not a_round.calls:
                 continue
@@ -108,6 +108,13 @@ class _RunLog:
             said.extend(self._result(call, a_round) for call in a_round.calls)
         return said
 
+    def _retried(self, logs: "_Logs") -> list[Message]:
+        """The trigger that a retry shares with its first attempt, whose part is left out."""
+        first = self
+        while first.retry_of is not None and first.retry_of in logs:
+            first = logs[first.retry_of]
+        return [said.model_copy(update={"run_id": self.run_id}) for said in first.users[:1]]
+
     def _result(self, call: ToolCall, a_round: _Round) -> Message:
         result = self.results.get(call.id) or _Result(a_round.sequence)
         return Message(
@@ -121,6 +128,9 @@ class _RunLog:
         )
 
 
+_Logs = dict[str, _RunLog]
+
+
 def conversation(
     events: Iterable[Event],
     *,
@@ -132,7 +142,7 @@ def conversation(
     Without `run_id`: what a new run would be seeded with now. With it: that, and then the named
     run's own messages, with `opaque` (its own rounds' records by round number) attached.
     """
-    logs: dict[str, _RunLog] = {}
+    logs: _Logs = {}
     for event in events:
         if event.run_id is not None:
             if (log := logs.get(event.run_id)) is None:
@@ -143,9 +153,9 @@ def conversation(
     for log in logs.values():
         prior = log.kind == "turn" and log.ended
         if prior and log.run_id != run_id and log.run_id not in retried:
-            said.extend(log.messages({}))
+            said.extend(log.messages({}, logs))
     if run_id is not None and run_id in logs:
-        said.extend(logs[run_id].messages(opaque or {}))
+        said.extend(logs[run_id].messages(opaque or {}, logs))
     return tuple(said)
 
 
