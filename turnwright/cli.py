@@ -1,11 +1,16 @@
-"""The program `turnwright`: one command for each way of running it, and for its upkeep."""
+"""The program `turnwright`: one command for each way of running it, and for its upkeep.
+
+A command reads its settings before it imports what it runs: a wrong one is told at once.
+"""
 
 import logging
+import os
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -40,10 +45,10 @@ def dev(
 ) -> None:
     """Everything on one machine: Temporal with its UI, database, worker and API."""
     with _plain_errors():
+        settings = _settings(agents=agents)
         from turnwright.dev import DevOptions
         from turnwright.foreground import run_dev
 
-        settings = _settings(agents=agents)
         options = DevOptions(
             port=port, temporal_port=temporal_port, ui_port=ui_port, data_dir=data_dir
         )
@@ -58,9 +63,9 @@ def demo(
 ) -> None:
     """One real conversation, on free ports and throw-away data, printed as it happens."""
     with _plain_errors():
+        _settings()
         from turnwright.demo import run_demo
 
-        _settings()
         run_demo(EXAMPLES, model)
 
 
@@ -68,36 +73,40 @@ def demo(
 def api() -> None:
     """The API process of a deployment."""
     with _plain_errors():
+        settings = _settings()
         from turnwright.foreground import run_api
 
-        run_api(_settings())
+        run_api(settings)
 
 
 @app.command()
 def worker() -> None:
     """The worker process of a deployment."""
     with _plain_errors():
+        settings = _settings()
         from turnwright.foreground import run_worker
 
-        run_worker(_settings())
+        run_worker(settings)
 
 
 @app.command()
 def migrate() -> None:
     """Bring the database to this version, and register Temporal's search attributes."""
     with _plain_errors():
+        settings = _settings()
         from turnwright.upkeep import run_migrate
 
-        run_migrate(_settings())
+        run_migrate(settings)
 
 
 @app.command()
 def rebuild() -> None:
     """Recompute the projections from the log, and say whether they were equal."""
     with _plain_errors():
+        settings = _settings()
         from turnwright.upkeep import run_rebuild
 
-        if not run_rebuild(_settings()):
+        if not run_rebuild(settings):
             raise typer.Exit(FAILED)
 
 
@@ -109,32 +118,51 @@ def create_key(
 ) -> None:
     """Create a key and print it, once: only its hash is stored."""
     with _plain_errors():
+        settings = _settings()
         from turnwright.upkeep import create
 
-        print(create(_settings(), tenant=tenant, scopes=scopes, name=name))
+        print(create(settings, tenant=tenant, scopes=scopes, name=name))
 
 
 @keys.command("list")
 def list_keys() -> None:
     """The keys there are."""
     with _plain_errors():
+        settings = _settings()
         from turnwright.upkeep import show_keys
 
-        show_keys(_settings())
+        show_keys(settings)
 
 
 @keys.command("revoke")
 def revoke_key(key_id: Annotated[str, typer.Argument(help="The key's id, from `list`.")]) -> None:
     """Revoke a key: it is refused from then on."""
     with _plain_errors():
+        settings = _settings()
         from turnwright.upkeep import revoke
 
-        revoke(_settings(), key_id)
+        revoke(settings, key_id)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program."""
-    app(args=None if arguments is None else list(arguments))
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the program, and end the process with its exit status.
+
+    Past Python's own finalization: threads of Temporal's SDK may come back into an interpreter
+    that is going, which aborts a `migrate` that has done its work (FACTS.md:
+    `PyGILState_Release`); and the thread of a tool that never returns would be waited for.
+    """
+    status = 0
+    try:
+        app(args=None if arguments is None else list(arguments))
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else FAILED
+    except Exception:  # noqa: BLE001  (nobody else will show it any more)
+        traceback.print_exc()
+        status = FAILED
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)
 
 
 def _settings(*, agents: str | None = None) -> Settings:
