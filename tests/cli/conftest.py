@@ -38,7 +38,16 @@ def empty_deployment(temporal_server: TemporalServer, database_url: str) -> dict
 
 
 @pytest.fixture
-def sqlite_deployment(sqlite_databases: SqliteDatabases) -> Iterator[dict[str, str]]:
-    """The settings of a database with its schema, for commands that need no more."""
+def sqlite_deployment(
+    temporal_server: TemporalServer, sqlite_databases: SqliteDatabases
+) -> Iterator[dict[str, str]]:
+    """The same as `deployment`, for what no database makes a difference to."""
     with sqlite_databases.migrated() as url:
-        yield {"database_url": url, "agents": AGENTS}
+        yield {
+            "database_url": url,
+            "temporal_address": temporal_server.address,
+            "task_queue": f"cli-{uuid4().hex[:8]}",
+            "agents": AGENTS,
+            "api_port": "0",
+        }
+        check_oracle(url)

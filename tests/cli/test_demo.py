@@ -41,10 +41,3 @@ async def test_a_turn_that_does_not_complete_is_one_line_and_a_failure() -> None
     [line] = [line for line in demo.errors if line.startswith("turnwright: ")]
     assert "the run ended failed" in line
     assert not any("Traceback" in line for line in demo.errors)
-
-
-async def test_a_model_of_no_provider_is_one_line_and_a_failure() -> None:
-    status, demo = await run("demo", "--model", "nosuch:model")
-
-    assert status == 1
-    assert [line for line in demo.errors if not line.startswith("turnwright: POST ")] == []

@@ -14,7 +14,9 @@ from tests.support.app import script
 from tests.support.databases import SqliteDatabases
 from tests.support.model_servers import free_port
 from tests.support.oracle import check_oracle
+from tests.support.servers import lasting_port
 from turnwright.embedded import temporal_dev_server
+from turnwright.service import listen
 
 WORKERS = {
     "turnwright worker": (sys.executable, "-m", "turnwright.cli", "worker"),
@@ -54,7 +56,7 @@ async def test_live_text_crosses_from_the_worker_to_readers_of_the_api(
 async def test_the_api_accepts_and_the_worker_waits_while_temporal_is_away(
     tmp_path: Path, sqlite_databases: SqliteDatabases, command: tuple[str, ...]
 ) -> None:
-    port = free_port()
+    port = lasting_port()
     with sqlite_databases.migrated() as url:
         settings = {
             "database_url": url,
@@ -79,10 +81,10 @@ async def test_the_api_accepts_and_the_worker_waits_while_temporal_is_away(
 
 
 @pytest.mark.parametrize("command", ["api", "worker"])
-async def test_a_database_without_its_schema_is_one_line(
-    command: str, empty_deployment: dict[str, str]
-) -> None:
-    assert await refusal(command, **empty_deployment) == (
+async def test_a_database_without_its_schema_is_one_line(command: str, tmp_path: Path) -> None:
+    empty = f"sqlite:///{tmp_path / 'empty.db'}"
+
+    assert await refusal(command, agents=AGENTS, database_url=empty) == (
         1,
         "turnwright: the database has no schema yet: run `turnwright migrate`",
     )
@@ -96,10 +98,10 @@ async def test_no_agents_are_one_line_that_names_the_setting(command: str) -> No
     assert line.startswith("turnwright: TURNWRIGHT_AGENTS: not given: ")
 
 
-async def test_a_port_that_is_taken_is_one_line(deployment: dict[str, str]) -> None:
-    async with started("api", **deployment) as api:
-        port = api.url.rpartition(":")[2]
-        assert await refusal("api", **{**deployment, "api_port": port}) == (
+async def test_a_port_that_is_taken_is_one_line() -> None:
+    with listen("127.0.0.1", 0) as listening:
+        port = listening.getsockname()[1]
+        assert await refusal("api", agents=AGENTS, api_port=str(port)) == (
             1,
             f"turnwright: 127.0.0.1:{port} cannot be listened on: Address already in use",
         )

@@ -14,6 +14,7 @@ from tests.support.app import script
 from tests.support.databases import Databases
 from tests.support.oracle import check_oracle
 from tests.support.servers import TemporalServer
+from turnwright.cli import app
 
 FREE = ("dev", "--port", "0", "--temporal-port", "0", "--ui-port", "0", "--agents", AGENTS)
 
@@ -50,12 +51,21 @@ async def test_sigterm_ends_it_although_a_stream_is_open(tmp_path: Path) -> None
     check_oracle(_database(tmp_path))
 
 
-async def test_a_waiting_run_survives_ctrl_c_and_is_answered_after_the_restart(
+async def test_a_waiting_run_survives_kill_9_and_ctrl_c_and_is_answered_in_the_end(
     tmp_path: Path,
 ) -> None:
+    """However it ends, no process that it started is left."""
     async with started(*_in(tmp_path)) as dev, client_of(dev.url) as client:
         run_id = await waiting(client)
+        children = psutil.Process(dev.process.pid).children(recursive=True)
+        assert children
+        assert await dev.stopped(signal.SIGKILL) == -signal.SIGKILL
+        _, alive = await asyncio.to_thread(psutil.wait_procs, children, PATIENCE)
+        assert alive == []
+    async with started(*_in(tmp_path)) as dev:
+        children = psutil.Process(dev.process.pid).children(recursive=True)
         assert await dev.stopped(signal.SIGINT) == 0
+        assert not any(child.is_running() for child in children)
     async with started(*_in(tmp_path)) as dev, client_of(dev.url) as client:
         assert (await answered(client, run_id))["status"] == "completed"
         events = (await client.get(f"/runs/{run_id}/events")).json()["data"]
@@ -63,41 +73,23 @@ async def test_a_waiting_run_survives_ctrl_c_and_is_answered_after_the_restart(
     check_oracle(_database(tmp_path))
 
 
-async def test_kill_9_leaves_no_process_and_loses_no_data(tmp_path: Path) -> None:
-    async with started(*_in(tmp_path)) as dev, client_of(dev.url) as client:
-        run_id = await waiting(client)
-        children = psutil.Process(dev.process.pid).children(recursive=True)
-        assert children
-
-        assert await dev.stopped(signal.SIGKILL) == -signal.SIGKILL
-
-        _, alive = await asyncio.to_thread(psutil.wait_procs, children, PATIENCE)
-        assert alive == []
-    async with started(*_in(tmp_path)) as dev, client_of(dev.url) as client:
-        assert (await answered(client, run_id))["status"] == "completed"
-    check_oracle(_database(tmp_path))
-
-
 async def test_what_is_in_use_already_is_one_line_and_leaves_the_user_alone(
     tmp_path: Path,
 ) -> None:
-    """The API's port, Temporal's, the UI's, and the data."""
+    """The API's port, Temporal's, and the data."""
     mine, other = tmp_path / "mine", tmp_path / "other"
     async with started(*_in(mine)) as dev, client_of(dev.url) as client:
         port = dev.url.rpartition(":")[2]
-        ui_port = dev.output[0].rpartition(":")[2]
         run_id = await waiting(client)
-        refusals = [
-            await refusal(*_in(other), "--port", port),
-            await refusal(*_in(other), "--temporal-port", port),
-            await refusal(*_in(other), "--ui-port", ui_port),
-            await refusal(*_in(mine)),
-        ]
+        refusals = await asyncio.gather(
+            refusal(*_in(other), "--port", port),
+            refusal(*_in(tmp_path / "third"), "--temporal-port", port),
+            refusal(*_in(mine)),
+        )
         assert (await answered(client, run_id))["status"] == "completed"
-    assert refusals == [
+    assert list(refusals) == [
         (1, f"turnwright: 127.0.0.1:{port} cannot be listened on: Address already in use"),
         (1, f"turnwright: port {port} cannot be used: Address already in use"),
-        (1, f"turnwright: port {ui_port} cannot be used: Address already in use"),
         (1, f"turnwright: another `turnwright dev` uses the data in {mine}"),
     ]
 
@@ -123,23 +115,47 @@ async def test_what_the_settings_give_is_used_instead_of_the_embedded_part(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "settings", "line"),
+    ("name", "value", "line"),
     [
-        ((), {"api_port": "x"}, "TURNWRIGHT_API_PORT: "),
-        ((), {"database_url": "mysql://x"}, "TURNWRIGHT_DATABASE_URL: "),
-        ((), {"api_prot": "1"}, "TURNWRIGHT_API_PROT: there is no such setting"),
-        ((), {"api_host": "0.0.0.0"}, "TURNWRIGHT_API_HOST=0.0.0.0 is reachable"),  # noqa: S104
-        (("--agents", "nosuch.py"), {}, "nosuch.py: there is no such file"),
-        (("--agents", "tests/cli/programs.py"), {}, "it must hold a list `agents`"),
+        ("API_PORT", "x", "TURNWRIGHT_API_PORT: "),
+        ("DATABASE_URL", "mysql://x", "TURNWRIGHT_DATABASE_URL: "),
+        ("API_PROT", "1", "TURNWRIGHT_API_PROT: there is no such setting"),
+        ("API_HOST", "0.0.0.0", "TURNWRIGHT_API_HOST=0.0.0.0 is reachable"),  # noqa: S104
+        ("PAYLOAD_KEY", "c2hvcnQ=", "TURNWRIGHT_PAYLOAD_KEY: must be base64 of 32 bytes"),
     ],
 )
-async def test_what_is_set_wrongly_is_one_line_before_anything_starts(
-    tmp_path: Path, arguments: tuple[str, ...], settings: dict[str, str], line: str
+def test_a_wrong_setting_is_one_line_that_names_it_before_anything_starts(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    value: str,
+    line: str,
+) -> None:
+    monkeypatch.setenv(f"TURNWRIGHT_{name}", value)
+
+    with pytest.raises(SystemExit) as ended:
+        app(list(_in(tmp_path / "data")))
+
+    assert ended.value.code == 2
+    [refused] = capsys.readouterr().err.splitlines()
+    assert refused.startswith(f"turnwright: {line}")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("nosuch.py", "nosuch.py: there is no such file"),
+        ("tests/cli/programs.py", "tests/cli/programs.py: it must hold a list `agents`"),
+    ],
+)
+async def test_agents_that_cannot_be_loaded_are_one_line_before_anything_starts(
+    tmp_path: Path, file: str, line: str
 ) -> None:
     folder = tmp_path / "data"
 
-    status, refused = await refusal("dev", "--data-dir", str(folder), *arguments, **settings)
+    status, refused = await refusal("dev", "--data-dir", str(folder), "--agents", file)
 
-    assert status == 2
-    assert line in refused
+    assert (status, refused.startswith(f"turnwright: {line}")) == (2, True)
     assert not folder.exists()

@@ -46,11 +46,11 @@ async def test_migrating_without_temporal_is_a_warning(empty_deployment: dict[st
     assert "search_attributes_not_registered" in warning
 
 
-async def test_rebuild_says_equal_or_mends_and_says_so(deployment: dict[str, str]) -> None:
+async def test_rebuild_says_equal_or_mends_and_says_so(sqlite_deployment: dict[str, str]) -> None:
     """Exit status 0 when nothing differed, 1 when something did, 0 again after that."""
     async with (
-        started("api", **deployment) as api,
-        started("worker", **deployment),
+        started("api", **sqlite_deployment) as api,
+        started("worker", **sqlite_deployment),
         client_of(api.url) as client,
     ):
         session = await new_session(client)
@@ -59,25 +59,25 @@ async def test_rebuild_says_equal_or_mends_and_says_so(deployment: dict[str, str
         second = await say(client, session, script({"text": "Two."}))
         await ended(client, second["id"])
         equal = [(0, ["1 sessions and 2 runs: all equal to the log"])]
-        assert [await _rebuilt(deployment)] == equal
+        assert [await _rebuilt(sqlite_deployment)] == equal
 
-        _execute(deployment["database_url"], "DELETE FROM runs")
-        status, output = await _rebuilt(deployment)
+        _execute(sqlite_deployment["database_url"], "DELETE FROM runs")
+        status, output = await _rebuilt(sqlite_deployment)
         assert (status, output[-1]) == (1, "1 sessions and 2 runs: 2 differed, mended")
         assert len(output) == 3
 
-        assert [await _rebuilt(deployment)] == equal
+        assert [await _rebuilt(sqlite_deployment)] == equal
         assert (await client.get(f"/runs/{first['id']}")).json() == before
 
 
-async def _rebuilt(deployment: dict[str, str]) -> tuple[int, list[str]]:
-    status, program = await run("rebuild", **deployment)
+async def _rebuilt(sqlite_deployment: dict[str, str]) -> tuple[int, list[str]]:
+    status, program = await run("rebuild", **sqlite_deployment)
     assert program.errors == []
     return status, program.output
 
 
 async def test_a_key_is_printed_once_works_and_is_refused_after_its_revocation(
-    deployment: dict[str, str],
+    sqlite_deployment: dict[str, str],
 ) -> None:
     status, created = await run(
         "keys",
@@ -88,30 +88,30 @@ async def test_a_key_is_printed_once_works_and_is_refused_after_its_revocation(
         "read,write",
         "--name",
         "ann",
-        **deployment,
+        **sqlite_deployment,
     )
     assert status == 0
     key = created.output[-1]
     assert key.strip() == key
     assert " " not in key
 
-    status, listed = await run("keys", "list", **deployment)
+    status, listed = await run("keys", "list", **sqlite_deployment)
     [row] = [line for line in listed.output if "ann" in line]
     key_id = row.split()[1]
     assert (status, key in "".join(listed.output)) == (0, False)
     assert {"acme", "read,write", "valid"} <= set(row.split())
 
     async with (
-        started("api", **deployment, auth="keys") as api,
+        started("api", **sqlite_deployment, auth="keys") as api,
         client_of(api.url) as client,
     ):
         assert (await client.get("/agents")).status_code == 401
         client.headers["Authorization"] = f"Bearer {key}"
         assert (await client.get("/agents")).status_code == 200
         await new_session(client)
-        assert (await run("keys", "revoke", key_id, **deployment))[0] == 0
+        assert (await run("keys", "revoke", key_id, **sqlite_deployment))[0] == 0
         assert (await client.get("/agents")).status_code == 401
-    _, listed = await run("keys", "list", **deployment)
+    _, listed = await run("keys", "list", **sqlite_deployment)
     assert any("revoked" in line for line in listed.output)
 
 

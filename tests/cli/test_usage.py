@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import typer
 
-from turnwright.cli import app, main
+from turnwright.cli import app
 
 
 def _paths(commands: Mapping[str, Any], *before: str) -> Iterator[tuple[str, ...]]:
@@ -21,7 +21,7 @@ PATHS = [(), *_paths(typer.main.get_command(app).commands)]  # type: ignore[attr
 
 def _status(*arguments: str) -> object:
     with pytest.raises(SystemExit) as ended:
-        main(arguments)
+        app(list(arguments))
     return ended.value.code
 
 

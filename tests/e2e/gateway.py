@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from tests.support.app import PATIENCE
 from turnwright.live import Hub
 from turnwright.service import listen, serving, url_of
 
@@ -61,7 +62,7 @@ async def gateway(
     with listen("127.0.0.1", 0) as listening:
         door = Gateway(url_of(listening))
         async with (
-            httpx.AsyncClient(base_url=server, timeout=None) as behind,
+            httpx.AsyncClient(base_url=server, timeout=PATIENCE) as behind,
             serving(app, listening, Hub()),
         ):
             yield door

@@ -27,7 +27,7 @@ def _contents(database_url: str) -> str:
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [pair for pair in itertools.permutations(REASONED, 2)],
+    list(itertools.permutations(REASONED, 2)),
     ids=lambda answer: answer.provider,
 )
 async def test_reasoning_of_one_run_never_reaches_the_next_on_another_provider(
