@@ -9,6 +9,7 @@ import pytest
 
 from tests.chaos.processes import Deployment, client_of, read, until_run
 from tests.support.oracle import check_oracle
+from tests.support.servers import lasting_port
 from turnwright.embedded import temporal_dev_server
 
 ASK = {
@@ -47,8 +48,8 @@ async def test_temporal_away_while_a_message_and_an_answer_are_accepted(
 ) -> None:
     """Behaviour 2: 202 with Temporal down, and it takes effect once when Temporal is back."""
     file = tmp_path / "temporal.db"
-    async with temporal_dev_server(database=file) as server:
-        port = int(server.address.rpartition(":")[2])
+    port = lasting_port()
+    async with temporal_dev_server(port=port, database=file) as server:
         deployment = Deployment(
             migrated_database_url, server.address, f"chaos-{uuid4().hex[:8]}", tmp_path
         )

@@ -1,10 +1,12 @@
 """Temporal servers for tests."""
 
 import os
+import secrets
+import socket
 import stat
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import join
@@ -35,6 +37,18 @@ class TemporalServer:
         On the full server, visibility included; about a second per skip.
         """
         return TimeSkipper(self.client)
+
+
+def lasting_port() -> int:
+    """A free port that stays free while its server is away.
+
+    Below the range that the kernel hands out: no connection and no other test takes it meanwhile.
+    """
+    while True:
+        port = 12_000 + secrets.randbelow(16_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @asynccontextmanager
