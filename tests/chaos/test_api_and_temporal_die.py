@@ -43,6 +43,35 @@ async def test_api_killed_between_acceptance_and_start(deployment: Deployment) -
         assert len((await read(client, "/runs"))["data"]) == 1
 
 
+async def test_api_killed_between_an_answer_s_acceptance_and_its_signal(
+    deployment: Deployment,
+) -> None:
+    """The answer is in the inbox; the sweep tells the run, and the same key tells the caller."""
+    await deployment.worker()
+    _, url = await deployment.api()
+    async with client_of(url) as client:
+        created = await client.post("/sessions", json={"agent": "scripted"})
+        path = f"/sessions/{created.json()['id']}/messages"
+        asked = await client.post(path, json={"text": json.dumps(ASK)})
+        run_id = asked.json()["run"]["id"]
+        await until_run(client, run_id, lambda r: r["status"] == "waiting_for_user")
+    crashing, url = await deployment.crashing_api()
+    key = {"Idempotency-Key": "the-answer"}
+    async with client_of(url) as client:
+        with pytest.raises(httpx.TransportError):
+            await client.post(f"/runs/{run_id}/input", json={"text": "yes"}, headers=key)
+    await crashing.wait()
+    _, url = await deployment.api()
+    async with client_of(url) as client:
+        run = await until_run(client, run_id, lambda r: r["ended_at"])
+        assert run["status"] == "completed"
+        again = await client.post(f"/runs/{run_id}/input", json={"text": "yes"}, headers=key)
+        assert again.status_code == 202
+        assert again.headers["Idempotency-Replayed"] == "true"
+        answers = await read(client, f"/runs/{run_id}/events?type=question.answered")
+        assert len(answers["data"]) == 1
+
+
 async def test_temporal_away_while_a_message_and_an_answer_are_accepted(
     migrated_database_url: str, tmp_path: Path
 ) -> None:
