@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import structlog
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
@@ -23,7 +24,7 @@ from activities.questions import Questions
 from turnwright.domain.ports import LiveText, Models, Runs
 from turnwright.executions import Executions, eager
 from turnwright.loading import Agents, load_agents
-from turnwright.settings import Settings
+from turnwright.settings import Settings, SettingsError
 from turnwright.store.engine import Database
 from turnwright.store.runs import RunStore
 from turnwright.sweep import Sweep
@@ -129,11 +130,16 @@ async def worker_service(settings: Settings) -> AsyncIterator[Worker]:
 
 
 async def connected(client: Client) -> None:
-    """Wait until Temporal answers."""
+    """Wait until Temporal answers. Raises `SettingsError` if it has no such namespace."""
+    request = DescribeNamespaceRequest(namespace=client.namespace)
     while True:
         try:
-            await client.service_client.check_health(timeout=timedelta(seconds=5))
+            await client.workflow_service.describe_namespace(request, timeout=timedelta(seconds=5))
         except (RPCError, RuntimeError) as error:
+            if isinstance(error, RPCError) and error.status is RPCStatusCode.NOT_FOUND:
+                raise SettingsError(
+                    f"TURNWRIGHT_TEMPORAL_NAMESPACE: Temporal has no namespace {client.namespace!r}"
+                ) from None
             log.warning("waiting_for_temporal", because=str(error)[:200])
             await asyncio.sleep(RECONNECT)
         else:

@@ -3,7 +3,6 @@
 A command reads its settings before it imports what it runs: a wrong one is told at once.
 """
 
-import logging
 import os
 import sys
 import traceback
@@ -170,8 +169,6 @@ def _settings(*, agents: str | None = None) -> Settings:
     from turnwright.telemetry import configure_logging
 
     configure_logging(settings.log_format, settings.log_level)
-    # It tells at info of every stop, ours included.
-    logging.getLogger("temporalio.worker").setLevel(logging.WARNING)
     export_provider_keys()
     return settings
 

@@ -25,6 +25,8 @@ _LOUD = {
     "httpx": logging.WARNING,
     "httpx2": logging.WARNING,
     "alembic": logging.WARNING,
+    # It tells of every stop, ours included.
+    "temporalio.worker": logging.WARNING,
 }
 
 

@@ -114,3 +114,12 @@ async def test_a_database_that_is_not_there_is_one_line() -> None:
 
     assert status == 1
     assert line.startswith("turnwright: the database cannot be used: ")
+
+
+async def test_a_namespace_that_does_not_exist_is_one_line(deployment: dict[str, str]) -> None:
+    """A worker would otherwise poll for nothing."""
+    status, line = await refusal("worker", **deployment | {"temporal_namespace": "nowhere"})
+    assert status == 2
+    assert line == (
+        "turnwright: TURNWRIGHT_TEMPORAL_NAMESPACE: Temporal has no namespace 'nowhere'"
+    )

@@ -3,6 +3,7 @@
     scripted:echo           says what it was told
     scripted:script         performs the JSON script that is the run's trigger
     scripted:<path>.json    performs the playbook in that file, relative to the working directory
+                            or, where it is not found, to the checkout
 
 What it answers follows from the request alone, so a round attempted again answers the same, and
 any process can go on with a run. It is used in benchmarks: it imports no model library.
@@ -32,6 +33,7 @@ from turnwright.providers.situation import Situation, invalid_script, read_situa
 
 PROVIDER = "scripted"
 WRITER = "scripted 1"
+CHECKOUT = Path(__file__).parents[2]
 CHARACTERS_PER_TOKEN = 4
 """The usual rule of thumb for English text; scripts that need other numbers say so."""
 
@@ -107,11 +109,16 @@ def _script(trigger: str) -> Script:
 
 def _playbook(path: str) -> Playbook:
     try:
-        return Playbook.model_validate_json(Path(path).read_bytes())
+        return Playbook.model_validate_json(_found(Path(path)).read_bytes())
     except OSError as error:
         raise invalid_script(f"cannot read {path}: {error.strerror}") from error
     except ValidationError as error:
         raise invalid_script(f"{path} is not a valid playbook: {_first(error)}") from error
+
+
+def _found(path: Path) -> Path:
+    """The path as it is, or in the checkout: the examples work from wherever one stands."""
+    return path if path.exists() else CHECKOUT / path
 
 
 def _first(error: ValidationError) -> str:
