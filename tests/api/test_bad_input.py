@@ -208,7 +208,7 @@ async def test_parameters_are_checked_one_by_one(idle_app: App) -> None:
         answer = await idle_app.client.get(path)
         check_problem(answer, 422, "VALIDATION_FAILED")
     for last in ("x", "-1", "", "1.5", "²", "9" * 30):
-        headers = {"Last-Event-ID": last.encode()}
+        headers = {b"Last-Event-ID": last.encode()}
         answer = await idle_app.client.get(stream, headers=headers)
         check_problem(answer, 422, "VALIDATION_FAILED")
 

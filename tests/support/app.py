@@ -10,7 +10,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 import httpx
@@ -18,7 +18,6 @@ import httpx
 from api.app import create_app
 from api.serve import api_parts
 from tests.support.oracle import check_oracle
-from tests.support.servers import TemporalServer
 from tests.support.sse import SseFrame, read_frames
 from turnwright import Agent
 from turnwright.domain.ports import Models
@@ -140,10 +139,18 @@ class App:
             await frames.aclose()  # type: ignore[attr-defined]
 
 
+class Addressed(Protocol):
+    """A Temporal server, or where one could be."""
+
+    @property
+    def address(self) -> str:
+        """As `host:port`."""
+
+
 @asynccontextmanager
 async def running_app(
     database_url: str,
-    temporal: TemporalServer,
+    temporal: Addressed,
     *,
     agents: Sequence[Agent] = (SCRIPTED,),
     models: Models | None = None,
