@@ -18,7 +18,7 @@ from temporalio.worker import (
     Interceptor,
 )
 
-from turnwright.domain.errors import Fenced, Unavailable
+from turnwright.domain.errors import Fenced, Unavailable, UnknownEvent
 from turnwright.domain.ports import Owner
 
 log = structlog.get_logger()
@@ -74,6 +74,13 @@ class _ContentFree(ActivityInboundInterceptor):
             ) from None
         except Unavailable:
             raise ApplicationError("the database cannot be reached", type="Unavailable") from None
+        except UnknownEvent as error:
+            # Tried until a worker that knows it comes along: in an upgrade, one does.
+            log.error("log_is_newer", workflow=activity.info().workflow_id, because=error.detail)  # noqa: TRY400
+            raise ApplicationError(
+                "the run's log was written by a newer version; upgrade the workers",
+                type="UnknownEvent",
+            ) from None
         except Exception as error:
             info = activity.info()
             log.exception("activity_failed", activity=info.activity_type, workflow=info.workflow_id)

@@ -12,12 +12,14 @@ STORE_TIMEOUT = timedelta(seconds=15)
 """One transaction, with the wait for its lock."""
 
 STORE_RETRY = RetryPolicy(
-    initial_interval=timedelta(milliseconds=100), maximum_interval=timedelta(seconds=10)
+    initial_interval=timedelta(milliseconds=100), maximum_interval=timedelta(seconds=30)
 )
-"""The database comes back some time; the activities themselves end what is a fault of ours."""
+"""The database comes back some time; the activities themselves end what is a fault of ours. Each
+late attempt costs some six events of history: three days' worth fit."""
 
-LOCAL_RETRY_THRESHOLD = timedelta(seconds=10)
-"""Longer pauses between local attempts go through a timer, which survives the worker."""
+LOCAL_RETRY_THRESHOLD = timedelta(seconds=1)
+"""Longer pauses between local attempts go through a timer: it survives the worker, and only in
+such a pause can a worker be stopped that waits for the database."""
 
 HEARTBEAT_TIMEOUT = timedelta(seconds=5)
 """How soon a worker's death in mid-round or mid-tool is noticed."""

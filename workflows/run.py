@@ -1,8 +1,9 @@
 """The run as a workflow: it carries out what `decide` says, and holds no content."""
 
 import asyncio
+from collections.abc import Coroutine
 from datetime import timedelta
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
@@ -25,6 +26,8 @@ with workflow.unsafe.imports_passed_through():
     from turnwright.domain.run import RunStatus
     from workflows import policies, visibility
 
+T = TypeVar("T")
+
 
 @workflow.defn(name="Run")
 class RunWorkflow:
@@ -33,6 +36,7 @@ class RunWorkflow:
     @workflow.init
     def __init__(self, run: RunInput) -> None:
         self._run = run
+        self._opened = False
         self._inputs = 0
         """How many signals came; each is a hint to look into the inbox."""
 
@@ -45,22 +49,33 @@ class RunWorkflow:
     async def run(self, run: RunInput) -> str:
         """The run's terminal status. Failed runs fail, cancelled ones are cancelled."""
         try:
-            ended = await self._drive()
-        except asyncio.CancelledError:
-            ended = await self._end(t.Settle(status=RunStatus.CANCELLED))
+            ended = await self._to_its_end()
         except (ActivityError, ApplicationError) as error:
-            if is_cancelled_exception(error):
-                ended = await self._end(t.Settle(status=RunStatus.CANCELLED))
-            elif _type_of(error) == "Fenced":
-                raise ApplicationError(
-                    "superseded: another execution owns this run",
-                    type="Fenced",
-                    non_retryable=True,
-                ) from None
-            else:
-                ended = await self._end(t.Settle(status=RunStatus.FAILED, reason="internal_error"))
+            if _type_of(error) != "Fenced":
+                raise
+            raise ApplicationError(
+                "superseded: another execution owns this run", type="Fenced", non_retryable=True
+            ) from None
         visibility.show_ended(self._run, ended)
         return self._finish(ended)
+
+    async def _to_its_end(self) -> t.Ended:
+        try:
+            return await self._drive()
+        except asyncio.CancelledError:
+            return await self._cancel()
+        except (ActivityError, ApplicationError) as error:
+            if is_cancelled_exception(error):
+                return await self._cancel()
+            if _type_of(error) == "Fenced":
+                raise
+            return await self._end(t.Settle(status=RunStatus.FAILED, reason="internal_error"))
+
+    async def _cancel(self) -> t.Ended:
+        if not self._opened:
+            # What was accepted is in the log all the same, and a session is free only then.
+            await _shielded(self._open())
+        return await self._end(t.Settle(status=RunStatus.CANCELLED))
 
     async def _drive(self) -> t.Ended:
         turn = await self._open()
@@ -90,9 +105,11 @@ class RunWorkflow:
                 turn = t.advance(turn, fact)
 
     async def _open(self) -> t.Turn:
-        return await workflow.execute_local_activity_method(
+        turn: t.Turn = await workflow.execute_local_activity_method(
             Admission.open, self._run, **_STORE, summary="open the run"
         )
+        self._opened = True
+        return turn
 
     async def _ask_model(self, step: t.AskModel) -> tuple[t.Fact, ...]:
         done = await workflow.execute_activity_method(
@@ -136,17 +153,11 @@ class RunWorkflow:
     async def _end(self, step: t.Settle) -> t.Ended:
         """Settle the run, whatever asks this execution to stop meanwhile."""
         request = SettleInput(run_id=self._run.run_id, step=step)
-        settling = asyncio.ensure_future(
+        done = await _shielded(
             workflow.execute_local_activity_method(
                 Admission.settle, request, **_STORE, summary=f"settle: {step.status}"
             )
         )
-        while True:
-            try:
-                done = await asyncio.shield(settling)
-                break
-            except asyncio.CancelledError:
-                continue
         (ended,) = done.facts
         if not isinstance(ended, t.Ended):
             raise TypeError("settling a run says how it ended")
@@ -179,6 +190,17 @@ _STORE: dict[str, Any] = {
     "retry_policy": policies.STORE_RETRY,
     "local_retry_threshold": policies.LOCAL_RETRY_THRESHOLD,
 }
+
+
+async def _shielded(work: Coroutine[Any, Any, T]) -> T:
+    """What `work` returns, however often this execution is asked to stop meanwhile."""
+    task = asyncio.ensure_future(work)
+    while True:
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise
 
 
 def _type_of(error: ActivityError | ApplicationError) -> str | None:
