@@ -4,10 +4,9 @@ import asyncio
 from datetime import timedelta
 
 from sqlalchemy.pool import QueuePool
-from temporalio.testing import WorkflowEnvironment
 
 from tests.support.app import ask, script
-from tests.support.databases import Databases
+from tests.support.servers import TemporalServer
 from tests.workflow.driving import Theatre, theatre
 from turnwright.domain.run import RunStatus
 
@@ -38,29 +37,32 @@ async def test_a_waiting_run_holds_no_activity_no_timer_and_no_connection(stage:
 
 
 async def test_a_wait_of_weeks_with_every_process_replaced_completes_once(
-    databases: Databases, time_skipping: WorkflowEnvironment
+    migrated_database_url: str, temporal_server: TemporalServer
 ) -> None:
-    """Behaviour 16: another worker, another connection to the database, weeks later."""
-    with databases.migrated() as url:
-        async with theatre(url, time_skipping.client, searchable=False) as before:
-            session_id = await before.session()
-            async with before.worker():
-                run = await before.asked(
-                    await before.say(session_id, script(ask("Go on?"), {"text": "It is {answer}"}))
-                )
-        await time_skipping.sleep(timedelta(weeks=7))
-        async with theatre(url, time_skipping.client, searchable=False) as after:
-            # The queue is where the execution looks for workers, whoever they are.
-            after.parts.executions.task_queue = before.parts.executions.task_queue
-            async with after.worker():
-                await after.answer(run, "so")
-                run = await after.ended(run)
-            assert run.status is RunStatus.COMPLETED
-            assert run.output is not None
-            assert run.output.text == "It is so"
-            types = [event.type for event in await after.log(run)]
-            assert types.count("question.answered") == types.count("run.completed") == 1
-            assert types.count("round.started") == 2
+    """Behaviour 16: seven weeks later another worker, on another connection to the database."""
+    url, time = migrated_database_url, temporal_server.time_skipper()
+    async with theatre(url, time.client) as before:
+        session_id = await before.session()
+        async with before.worker():
+            run = await before.asked(
+                await before.say(session_id, script(ask("Go on?"), {"text": "It is {answer}"}))
+            )
+    await time.fast_forward(before.handle(run), timedelta(weeks=7))
+    async with theatre(url, temporal_server.client) as after:
+        # The queue is where the execution looks for workers, whoever they are.
+        after.parts.executions.task_queue = before.parts.executions.task_queue
+        async with after.worker():
+            await after.answer(run, "so")
+            run = await after.ended(run)
+            await after.handle(run).result()
+        assert run.status is RunStatus.COMPLETED
+        assert run.output is not None
+        assert run.output.text == "It is so"
+        types = [event.type for event in await after.log(run)]
+        assert types.count("question.answered") == types.count("run.completed") == 1
+        assert types.count("round.started") == 2
+        times = [e.event_time for e in (await after.handle(run).fetch_history()).events]
+    assert times[-1].ToDatetime() - times[0].ToDatetime() > timedelta(weeks=7)
 
 
 async def test_an_answer_that_comes_with_no_worker_takes_effect_once_there_is_one(
