@@ -5,9 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
+from typer.core import TyperGroup
 
 from scripts.settings_table import DOCUMENT, rewritten
 from tests.docs.reading import DOCS, OWN, README, ROOT, anchors, links, spans, table
+from turnwright.cli import app
 from turnwright.domain.events import EVENT_TYPES
 from turnwright.settings import PREFIX, Settings
 
@@ -62,6 +65,16 @@ def test_settings_that_are_named_exist(document: Path) -> None:
     named = set(re.findall(rf"{PREFIX}([A-Z_]*[A-Z])", document.read_text()))
     known = {name.upper() for name in Settings.model_fields} | {"AGENTS_DIR"}
     assert named <= known
+
+
+@each_document
+def test_commands_that_are_named_exist(document: Path) -> None:
+    text = document.read_text()
+    program = typer.main.get_command(app)
+    assert isinstance(program, TyperGroup)
+    assert set(re.findall(r"(?<!from )\bturnwright ([a-z]+)", text)) <= program.commands.keys()
+    targets = re.findall(r"^([a-z]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(re.findall(r"(?:^(?:\$ )?|`)make ([a-z]+)", text, re.MULTILINE)) <= set(targets)
 
 
 def test_every_path_of_the_map_exists_and_no_folder_is_missing_from_it() -> None:
