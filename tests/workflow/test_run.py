@@ -11,7 +11,7 @@ from tests.support.app import PATIENCE, ask, script
 from tests.support.servers import TemporalServer
 from tests.workflow.driving import Theatre, theatre
 from turnwright import Agent, tool
-from turnwright.domain.errors import UnknownEvent
+from turnwright.domain.errors import Unavailable, UnknownEvent
 from turnwright.domain.ports import Opened, Owner
 from turnwright.domain.run import RunStatus
 from turnwright.domain.turn import Answered, Asked, Ended, Settle
@@ -186,6 +186,33 @@ class Looking(RunStore):
             if self.looks > FAULT_ATTEMPTS:
                 self.looked_often.set()
             raise
+
+
+async def test_a_worker_that_waits_for_its_database_can_be_stopped(stage: Theatre) -> None:
+    """And what it waited with goes on at the next one."""
+    away = Away(stage.database)
+    async with asyncio.timeout(PATIENCE), stage.worker(runs=away):
+        run = await stage.asked(
+            await stage.say(await stage.session(), script(ask("Go on?"), {"text": "Done"}))
+        )
+        await stage.answer(run, "yes")
+        await away.looked_often.wait()
+    async with stage.worker():
+        assert (await stage.ended(run)).status is RunStatus.COMPLETED
+
+
+class Away(RunStore):
+    """A store whose database is away whenever an answer is looked for."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.looks, self.looked_often = 0, asyncio.Event()
+
+    async def resume(self, owner: Owner, asked: Asked) -> Answered | None:
+        self.looks += 1
+        if self.looks > FAULT_ATTEMPTS:
+            self.looked_often.set()
+        raise Unavailable
 
 
 def _version(tx: Tx, run_id: str, version: int) -> None:
