@@ -13,12 +13,13 @@ from api.dependencies import CallerOf, IdempotencyKey, Parts
 from api.errors import invalid
 from api.parts import ApiParts
 from turnwright.dispatch import Dispatcher
+from turnwright.domain.run import RunStatus
 from turnwright.keys import Caller
 from turnwright.store import idempotency
 from turnwright.store.engine import Tx
 from turnwright.store.pending import waiting_answers
 from turnwright.store.reading import require_session
-from turnwright.store.run_rows import get_run
+from turnwright.store.run_rows import active_root, get_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +91,14 @@ class Mutation:
 
     async def _remind(self, given: idempotency.Answer) -> None:
         """Whoever repeats a request may do so because nothing came of the first."""
-        if given.session_id is not None:
-            for answer in await self.parts.database.read(waiting_answers, given.session_id):
-                self.parts.dispatcher.wake(answer.session_id, answer.message_id)
+        if given.session_id is None:
+            return
+        database, dispatcher = self.parts.database, self.parts.dispatcher
+        run = await database.read(active_root, given.session_id)
+        if run is not None and run.status is RunStatus.STARTING:
+            dispatcher.start(run)
+        for answer in await database.read(waiting_answers, given.session_id):
+            dispatcher.wake(answer.session_id, answer.message_id)
 
 
 async def mutation(
