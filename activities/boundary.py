@@ -20,6 +20,7 @@ from temporalio.worker import (
 
 from turnwright.domain.errors import Fenced, Unavailable, UnknownEvent
 from turnwright.domain.ports import Owner
+from turnwright.faults import kind_of, place_of
 
 log = structlog.get_logger()
 
@@ -81,9 +82,16 @@ class _ContentFree(ActivityInboundInterceptor):
                 "the run's log was written by a newer version; upgrade the workers",
                 type="UnknownEvent",
             ) from None
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  (the boundary)
             info = activity.info()
-            log.exception("activity_failed", activity=info.activity_type, workflow=info.workflow_id)
+            # Kind and place say enough; the text may quote what people said.
+            log.error(  # noqa: TRY400
+                "activity_failed",
+                activity=info.activity_type,
+                workflow=info.workflow_id,
+                kind=kind_of(error),
+                at=place_of(error),
+            )
             raise ApplicationError(
                 "a fault inside an activity; the worker's log says more",
                 type=type(error).__name__,

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import PayloadTooLarge, problem, refusal
 from api.metrics import is_stream
+from turnwright.faults import kind_of, place_of
 
 log = structlog.get_logger()
 
@@ -82,7 +83,7 @@ class Boundary:
         except Exception as error:  # noqa: BLE001  (the outermost there is)
             # The text of an exception may quote what people said; its place says enough.
             log.error(  # noqa: TRY400
-                "internal_error", route=_route(scope), kind=_kind(error), at=_place(error)
+                "internal_error", route=_route(scope), kind=kind_of(error), at=place_of(error)
             )
             if started:
                 return  # the server cuts the connection: the answer is not complete
@@ -99,20 +100,3 @@ def _add_headers(start: Message) -> None:
 
 def _route(scope: Scope) -> str:
     return getattr(scope.get("route"), "path", "none")
-
-
-def _kind(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return type(error).__name__
-
-
-def _place(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None:
-        return "unknown"
-    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"

@@ -15,6 +15,7 @@ from temporalio.service import RPCError
 from turnwright.domain.errors import Unavailable
 from turnwright.domain.run import Run
 from turnwright.executions import Executions, Start
+from turnwright.faults import kind_of, place_of
 from turnwright.store.engine import Database
 from turnwright.store.pending import (
     forget_old_answers,
@@ -57,8 +58,8 @@ class Sweep:
                 await self.once()
             except (RPCError, Unavailable) as error:
                 log.warning("sweep_postponed", because=type(error).__name__)
-            except Exception:
-                log.exception("sweep_failed")
+            except Exception as error:  # noqa: BLE001  (the next sweep may fare better)
+                log.error("sweep_failed", kind=kind_of(error), at=place_of(error))  # noqa: TRY400
             await asyncio.sleep(PERIOD)
 
     async def once(self) -> None:

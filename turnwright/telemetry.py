@@ -2,11 +2,12 @@
 
 import logging
 import sys
-import traceback
 from typing import Literal
 
 import structlog
 from structlog.typing import Processor
+
+from turnwright.faults import kind_of, place_of
 
 LogFormat = Literal["console", "json"]
 
@@ -36,9 +37,7 @@ class _WithoutFailureText(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
-            frames = traceback.extract_tb(error.__traceback__)
-            place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-            record.msg = f"{record.getMessage()}: {type(error).__name__}{place}"
+            record.msg = f"{record.getMessage()}: {kind_of(error)} at {place_of(error)}"
             record.args = ()
             record.exc_info = None
         return True

@@ -82,27 +82,37 @@ class RunWorkflow:
         while True:
             step = t.decide(turn)
             visibility.show(self._run, turn, step)
-            match step:
-                case t.AskModel():
-                    facts = await self._ask_model(step)
-                case t.CallTools():
-                    facts = await self._call_tools(step)
-                case t.AskUser():
-                    facts = await self._ask_user(step)
-                case t.AwaitAnswer():
-                    facts = await self._await_answer(step)
-                case t.Settle():
-                    facts = (await self._end(step),)
-                case t.Finish():
-                    if turn.execution_id == workflow.info().run_id:
-                        return step.ended
-                    # A reset replayed the opening of the execution it was made from.
-                    turn = await self._open()
-                    facts = ()
-                case _:
-                    assert_never(step)
+            if isinstance(step, t.Finish):
+                if not _inherited(turn):
+                    return step.ended
+                turn = await self._open()
+                continue
+            try:
+                facts = await self._take(step)
+            except (ActivityError, ApplicationError) as error:
+                if _type_of(error) != "Fenced" or not _inherited(turn):
+                    raise
+                turn = await self._open()
+                continue
             for fact in facts:
                 turn = t.advance(turn, fact)
+
+    async def _take(
+        self, step: t.AskModel | t.CallTools | t.AskUser | t.AwaitAnswer | t.Settle
+    ) -> tuple[t.Fact, ...]:
+        match step:
+            case t.AskModel():
+                return await self._ask_model(step)
+            case t.CallTools():
+                return await self._call_tools(step)
+            case t.AskUser():
+                return await self._ask_user(step)
+            case t.AwaitAnswer():
+                return await self._await_answer(step)
+            case t.Settle():
+                return (await self._end(step),)
+            case _:
+                assert_never(step)
 
     async def _open(self) -> t.Turn:
         turn: t.Turn = await workflow.execute_local_activity_method(
@@ -190,6 +200,15 @@ _STORE: dict[str, Any] = {
     "retry_policy": policies.STORE_RETRY,
     "local_retry_threshold": policies.LOCAL_RETRY_THRESHOLD,
 }
+
+
+def _inherited(turn: t.Turn) -> bool:
+    """Whether another execution opened the run: a reset replays the opening of the one before it.
+
+    The reset has to open the run itself then, but not before the first step that tells: what it
+    replays has to stay as it was.
+    """
+    return turn.execution_id != workflow.info().run_id
 
 
 async def _shielded(work: Coroutine[Any, Any, T]) -> T:

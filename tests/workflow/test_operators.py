@@ -2,8 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from uuid import uuid4
 
 import pytest
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.exceptions import ApplicationError
 
@@ -84,6 +88,52 @@ async def test_a_cancel_in_the_temporal_ui_settles_a_running_run(
     ended = await app.ended(run_id)
     assert ended["status"] == "cancelled"
     assert _returned(await app.events(session_id)) in ([], ["cancelled"])
+
+
+async def _reset(app: App, session_id: str) -> str:
+    """Reset the session's execution to its last workflow task, as the UI and the CLI do."""
+    client = app.process.client
+    handle = client.get_workflow_handle(f"session/{session_id}")
+    tasks = [
+        event.event_id
+        async for event in handle.fetch_history_events()
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+    ]
+    answer = await client.workflow_service.reset_workflow_execution(
+        ResetWorkflowExecutionRequest(
+            namespace=client.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=f"session/{session_id}"),
+            reason="a test",
+            workflow_task_finish_event_id=tasks[-1],
+            request_id=uuid4().hex,
+        )
+    )
+    return answer.run_id
+
+
+async def test_a_waiting_run_that_is_reset_goes_on(app: App) -> None:
+    """The reset execution replays an opening that was not its own, and then opens the run."""
+    session_id = await app.session()
+    run = await app.asked(session_id, ask("Go on?"), {"text": "done"})
+    execution_id = await _reset(app, session_id)
+    answered = await app.post(f"/v1/runs/{run['id']}/input", {"text": "yes"})
+    assert answered.status_code == 202
+    ended = await app.ended(run["id"])
+    assert ended["status"] == "completed"
+    assert ended["temporal"]["execution_id"] == execution_id
+    handle = app.process.client.get_workflow_handle(f"session/{session_id}", run_id=execution_id)
+    assert await handle.result() == "completed"
+
+
+async def test_an_ended_run_that_is_reset_stays_as_it_ended(app: App) -> None:
+    """Its log is untouched, and the execution ends as the row says."""
+    session_id = await app.session()
+    await app.turn(session_id, script({"text": "done"}))
+    before = await app.events(session_id)
+    execution_id = await _reset(app, session_id)
+    handle = app.process.client.get_workflow_handle(f"session/{session_id}", run_id=execution_id)
+    assert await handle.result() == "completed"
+    assert await app.events(session_id) == before
 
 
 async def test_a_failed_run_shows_as_failed(app: App) -> None:

@@ -6,6 +6,7 @@ gap, no double, whatever is rolled back.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -45,11 +46,14 @@ class Draft:
 def lock_session(tx: Tx, session_id: str, *, tenant: str | None = None) -> SessionRow:
     """The session's row, held against every other writer until this transaction ends.
 
+    The transaction's moment is that of the lock, so that times follow sequences.
+
     Raises `NotFound`, also for a session of another tenant.
     """
     row = tx.connection.execute(_LOCK, {"session_id": session_id}).one_or_none()
     if row is None or tenant not in (None, row.tenant):
         raise NotFound(f"There is no session {session_id}.")
+    tx.now = datetime.now(UTC)
     return row
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Row, bindparam, insert, select, update
@@ -66,6 +67,7 @@ def lock_run(tx: Tx, owner: Owner) -> Locked:
     session = tx.connection.execute(_LOCK_OF_RUN, {"run_id": owner.run_id}).one_or_none()
     if session is None:
         raise NotFound(f"There is no run {owner.run_id}.")
+    tx.now = datetime.now(UTC)
     # Read after the lock: before it, the row may be that of an earlier moment.
     return Locked(session, get_run(tx, owner.run_id), owner)
 
