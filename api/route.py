@@ -1,6 +1,7 @@
 """Every route under `/v1`: requests are refused in the order that CONTRACT.md, "Errors", gives."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Any, Final
@@ -10,7 +11,7 @@ from fastapi.dependencies.utils import get_flat_params
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
-from api.errors import Forbidden, RateLimited, Unauthenticated
+from api.errors import Forbidden, RateLimited, Unauthenticated, invalid
 from api.parts import ApiParts, parts_of
 from api.text import UnreadableError, read_json
 from turnwright.domain.errors import Invalid, NotFound
@@ -61,6 +62,7 @@ class CheckedRoute(APIRoute):
             _check_ids(request.path_params)
             try:
                 _check_query(request, parameters)
+                await _check_type(request)
                 return await inner(request)
             except (RequestValidationError, Invalid):
                 # An id that names nothing goes before a fault of the body, but is looked up only
@@ -114,6 +116,13 @@ def _check_query(request: Request, parameters: set[str]) -> None:
     faults = list(_query_faults(request, parameters))
     if faults:
         raise RequestValidationError(faults)
+
+
+async def _check_type(request: Request) -> None:
+    """Only JSON that says so: a page of another origin cannot send it without being allowed to."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if await request.body() and not re.fullmatch(r"application/([^/]+\+)?json", kind):
+        raise invalid([{"loc": ("header", "Content-Type"), "msg": "must be application/json"}])
 
 
 def _query_faults(request: Request, parameters: set[str]) -> Iterator[dict[str, Any]]:
