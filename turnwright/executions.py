@@ -1,7 +1,7 @@
 """Temporal as Turnwright uses it: connecting, starting runs, waking them, looking at them."""
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -48,7 +48,8 @@ class Holder:
     execution_id: str
     run_id: str | None
     open: bool
-    terminated: bool
+    terminated_at: datetime | None
+    """When somebody terminated it, if somebody did."""
 
 
 async def connect(settings: Settings, *, lazy: bool = False) -> Client:
@@ -169,7 +170,9 @@ class Executions:
             execution_id=description.run_id,
             run_id=await description.memo_value(RUN_MEMO, None, type_hint=str),
             open=description.status is WorkflowExecutionStatus.RUNNING,
-            terminated=description.status is WorkflowExecutionStatus.TERMINATED,
+            terminated_at=description.close_time
+            if description.status is WorkflowExecutionStatus.TERMINATED
+            else None,
         )
 
     async def is_current(self, session_id: str, execution_id: str) -> bool:

@@ -1,8 +1,8 @@
 """The sweep: a loop in every worker that carries on what a crash or an outage left lying.
 
 It starts what is `starting` without an execution, repeats wake-ups that were lost, ends an open
-execution whose run has long ended, and carries on runs whose execution no longer exists. All of
-it is harmless when several workers do it, and when nothing was lost.
+execution whose run has long ended, carries on runs whose execution no longer exists, and settles
+those whose execution was terminated. All of it is harmless when several workers do it, and when nothing was lost.
 """
 
 import asyncio
@@ -12,8 +12,9 @@ from datetime import UTC, datetime, timedelta
 import structlog
 from temporalio.service import RPCError
 
-from turnwright.domain.errors import Unavailable
-from turnwright.domain.run import Run
+from turnwright.domain.errors import Fenced, Unavailable
+from turnwright.domain.ports import Owner
+from turnwright.domain.run import Failure, Run, RunStatus
 from turnwright.executions import Executions, Start
 from turnwright.faults import kind_of, place_of
 from turnwright.store.engine import Database
@@ -23,6 +24,7 @@ from turnwright.store.pending import (
     pending_answers,
     starting_runs,
 )
+from turnwright.store.questions import settle
 from turnwright.store.run_rows import get_run
 
 log = structlog.get_logger()
@@ -35,6 +37,11 @@ QUIET = timedelta(seconds=60)
 """A run that logged nothing for so long is looked up in Temporal."""
 LONG_ENDED = timedelta(seconds=10)
 """By then an execution has noticed that its run has ended, even through its worker's death."""
+MEANT = timedelta(minutes=5)
+"""So long after a terminate nobody is going to reset the execution: it was meant."""
+TERMINATED = Failure(
+    reason="terminated", message="The run was terminated in Temporal.", retryable=True
+)
 BATCH = 20
 """How many quiet runs one sweep looks up: each is a call to Temporal."""
 
@@ -48,6 +55,7 @@ class Sweep:
     fresh: timedelta = FRESH
     quiet: timedelta = QUIET
     long_ended: timedelta = LONG_ENDED
+    meant: timedelta = MEANT
     _cursor: str = field(default="", init=False)
     """The last quiet run looked up; the next sweep goes on after it."""
 
@@ -89,7 +97,19 @@ class Sweep:
         )
         self._cursor = quiet[-1].id if len(quiet) == BATCH else ""
         for run in quiet:
-            holder = await self.executions.holder(run.session_id)
-            if holder is None or (not holder.open and not holder.terminated):
-                log.warning("run_carried_on", run_id=run.id)
-                await self.executions.start(run)
+            await self._look_after(run)
+
+    async def _look_after(self, run: Run) -> None:
+        holder = await self.executions.holder(run.session_id)
+        if holder is not None and holder.open:
+            return
+        if holder is None or holder.terminated_at is None or holder.run_id != run.id:
+            log.warning("run_carried_on", run_id=run.id)
+            await self.executions.start(run)
+        elif datetime.now(UTC) - holder.terminated_at >= self.meant:
+            log.warning("run_terminated", run_id=run.id)
+            owner = Owner(run_id=run.id, execution_id=holder.execution_id)
+            try:
+                await self.database.write(settle, owner, RunStatus.FAILED, TERMINATED)
+            except Fenced:
+                log.info("run_has_another_owner", run_id=run.id)

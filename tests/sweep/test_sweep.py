@@ -31,7 +31,12 @@ async def app(migrated_database_url: str, temporal_server: TemporalServer) -> As
 def sweep_of(app: App, executions: Executions | None = None) -> Sweep:
     """A sweep that finds everything old enough."""
     return Sweep(
-        app.database, executions or app.process.executions, fresh=NOW, quiet=NOW, long_ended=NOW
+        app.database,
+        executions or app.process.executions,
+        fresh=NOW,
+        quiet=NOW,
+        long_ended=NOW,
+        meant=NOW,
     )
 
 
@@ -87,6 +92,17 @@ async def test_an_execution_whose_run_has_long_ended_makes_way(app: App) -> None
     await sweep_of(app).once()
     ended = await app.ended(second.id)
     assert ended["output"]["text"] == "two"
+
+
+async def test_a_run_that_was_terminated_is_settled_and_its_session_lives(app: App) -> None:
+    """Behaviour 42, by the sweep: an operator meant it."""
+    session_id = await app.session()
+    run = await app.asked(session_id, ask("Go on?"))
+    await app.process.client.get_workflow_handle(f"session/{session_id}").terminate()
+    await sweep_of(app).once()
+    ended = await app.run(run["id"])
+    assert (ended["status"], ended["failure"]["reason"]) == ("failed", "terminated")
+    assert (await app.turn(session_id, script({"text": "fine"})))["status"] == "completed"
 
 
 async def test_with_temporal_s_database_lost_a_waiting_run_is_carried_on_from_the_log(
