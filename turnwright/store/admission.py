@@ -7,7 +7,7 @@ whatever Temporal does meanwhile (DESIGN.md, decisions 1 and 7).
 from collections.abc import Callable
 from typing import Any, Literal
 
-from sqlalchemy import Row, insert, select
+from sqlalchemy import insert, select
 
 from turnwright.domain.errors import (
     Invalid,
@@ -18,12 +18,13 @@ from turnwright.domain.errors import (
     SessionCompleted,
     SessionNotAwaitingUser,
 )
-from turnwright.domain.events import Event, UserMessage, decode
+from turnwright.domain.events import UserMessage, upcast
 from turnwright.domain.ids import new_id
 from turnwright.domain.run import Limits, Question, Run, RunStatus
 from turnwright.domain.sessions import Accepted, AgentChoice, UserInput, UserMessageView
 from turnwright.store.engine import Tx
 from turnwright.store.event_log import find, lock_session
+from turnwright.store.inbox import user_message
 from turnwright.store.run_rows import active_root, get_run, insert_run
 from turnwright.store.tables import inbox
 
@@ -166,42 +167,17 @@ def _answered(tx: Tx, run: Run, question_id: str) -> UserMessageView | None:
         select(inbox).where(inbox.c.question_id == question_id, inbox.c.run_id == run.id)
     ).one_or_none()
     if row is not None:
-        return _from_inbox(row, run)
+        return _shown(user_message(row), run)
     key = f"{question_id}/answer"
     event = find(tx, run.session_id, key).get(key)
     if event is None or event.run_id != run.id:
         return None
-    return _from_log(event)
+    return _shown(UserMessage.model_validate(upcast(event).data), run)
 
 
-def _from_inbox(row: Row[Any], run: Run) -> UserMessageView:
-    words = UserInput.model_validate(row.data)
-    return UserMessageView(
-        id=row.id,
-        session_id=run.session_id,
-        run_id=run.id,
-        text=words.text,
-        author=words.author,
-        in_reply_to=row.question_id,
-        metadata=words.metadata,
-        created_at=row.created_at,
-    )
-
-
-def _from_log(event: Event) -> UserMessageView:
-    said = decode(event)
-    if not isinstance(said, UserMessage) or event.run_id is None:
-        raise TypeError(f"{event.type} is recorded where an answer belongs")
-    return UserMessageView(
-        id=said.message_id,
-        session_id=event.session_id,
-        run_id=event.run_id,
-        text=said.text,
-        author=said.author,
-        in_reply_to=said.in_reply_to,
-        metadata=said.metadata,
-        created_at=said.created_at,
-    )
+def _shown(said: UserMessage, run: Run) -> UserMessageView:
+    fields = said.model_dump(exclude={"message_id"})
+    return UserMessageView(id=said.message_id, session_id=run.session_id, run_id=run.id, **fields)
 
 
 def _insert(

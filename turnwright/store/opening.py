@@ -6,9 +6,9 @@ from turnwright.domain import events as e
 from turnwright.domain.errors import Held, NotFound
 from turnwright.domain.ports import Opened, Owner
 from turnwright.domain.run import Run, RunStatus
-from turnwright.domain.sessions import UserInput
 from turnwright.store.engine import Tx
 from turnwright.store.event_log import read_events
+from turnwright.store.inbox import user_message
 from turnwright.store.run_rows import lock_run, record, save_run
 from turnwright.store.tables import inbox
 
@@ -32,15 +32,9 @@ def _start(tx: Tx, run: Run) -> Opened:
     row = tx.connection.execute(_TAKE, {"message_id": run.trigger_message_id}).one_or_none()
     if row is None:
         raise NotFound(f"run {run.id} has no trigger in the inbox")
-    words = UserInput.model_validate(row.data)
-    said = e.UserMessage(
-        message_id=row.id,
-        text=words.text,
-        author=words.author,
-        metadata=words.metadata,
-        created_at=row.created_at,
-    )
     started = e.RunStarted(**{name: getattr(run, name) for name in e.RunStarted.model_fields})
-    run, _ = record(tx, run, [(f"{row.id}/said", said), (f"{run.id}/started", started)])
+    run, _ = record(
+        tx, run, [(f"{row.id}/said", user_message(row)), (f"{run.id}/started", started)]
+    )
     # Its log says nothing of what comes next but what the row says too.
     return Opened(run=run, log=())

@@ -8,11 +8,11 @@ from turnwright.domain import events as e
 from turnwright.domain.ids import new_id
 from turnwright.domain.ports import Owner
 from turnwright.domain.run import Failure, Question, Run, RunStatus
-from turnwright.domain.sessions import UserInput
 from turnwright.domain.turn import Answered, Asked, Ended, ended
 from turnwright.store.calls import called, returned
 from turnwright.store.engine import Tx
 from turnwright.store.event_log import find, read_events
+from turnwright.store.inbox import user_message
 from turnwright.store.run_rows import Fact, lock_run, record
 from turnwright.store.settlement import end, returned_key
 from turnwright.store.tables import inbox
@@ -69,22 +69,14 @@ def _answer(tx: Tx, run: Run, asked: Asked) -> Run | None:
 
 
 def _facts(tx: Tx, run: Run, asked: Asked, row: Row[tuple[object, ...]]) -> list[Fact]:
-    words = UserInput.model_validate(row.data)
-    said = e.UserMessage(
-        message_id=row.id,
-        text=words.text,
-        in_reply_to=asked.question_id,
-        author=words.author,
-        metadata=words.metadata,
-        created_at=row.created_at,
-    )
-    answered = e.QuestionAnswered(question_id=asked.question_id, text=words.text, message_id=row.id)
+    said = user_message(row)
+    answered = e.QuestionAnswered(question_id=asked.question_id, text=said.text, message_id=row.id)
     result = e.ToolReturned(
         tool_call_id=asked.call_id,
         name=called(tx, run, asked.call_id).name,
         outcome="ok",
-        content=words.text,
-        bytes=len(words.text.encode()),
+        content=said.text,
+        bytes=len(said.text.encode()),
     )
     return [
         (f"{asked.question_id}/answer", said),
