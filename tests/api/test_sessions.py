@@ -44,6 +44,18 @@ async def test_a_change_replaces_what_it_names_and_null_clears(idle_app: App) ->
     assert types == ["session.created", "session.updated", "session.updated"]
 
 
+async def test_metadata_that_reads_differently_is_a_change(idle_app: App) -> None:
+    session = await idle_app.session(metadata={"a": 1})
+    for value in ("true", "1.0", "1", "0.0", "-0.0"):
+        answer = await idle_app.client.patch(
+            f"/v1/sessions/{session}",
+            content=f'{{"metadata": {{"a": {value}}}}}',
+            headers={"Content-Type": "application/json"},
+        )
+        assert f'"metadata":{{"a":{value}}}' in answer.text
+    assert len(await idle_app.events(session)) == 6
+
+
 async def test_closing_twice_is_fine_and_a_closed_session_takes_no_message(
     idle_app: App,
 ) -> None:

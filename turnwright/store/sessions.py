@@ -1,8 +1,10 @@
 """Sessions: creation, change, closing, erasing. Each is one transaction with its event."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pydantic import JsonValue
 from sqlalchemy import ColumnElement, Row, Select, and_, delete, insert, select, update
 
 from turnwright.domain.errors import NotFound, SessionBusy
@@ -69,7 +71,7 @@ def change_session(tx: Tx, session_id: str, change: SessionChange, *, tenant: st
     Raises `NotFound`, and `SessionBusy` for closing while a run is active.
     """
     row = lock_session(tx, session_id, tenant=tenant)
-    changed = {k: v for k, v in change.values.items() if getattr(row, k) != v}
+    changed = {k: v for k, v in change.values.items() if _differ(getattr(row, k), v)}
     if changed:
         tx.connection.execute(update(sessions).where(sessions.c.id == session_id).values(**changed))
         state = _state(row) | changed
@@ -156,6 +158,11 @@ def _to_session(row: Row[Any]) -> Session:
         active = ActiveRun(id=row.active_run_id, status=RunStatus(row.active_run_status))
     fields = Session.model_fields.keys() - {"active_run"}
     return Session(**{name: getattr(row, name) for name in fields}, active_run=active)
+
+
+def _differ(before: JsonValue, after: JsonValue) -> bool:
+    """Whether two values read differently as JSON. Python takes 1, 1.0 and True for equal."""
+    return json.dumps(before) != json.dumps(after)
 
 
 def _state(row: SessionRow) -> dict[str, Any]:
