@@ -85,6 +85,8 @@ def test_a_fatal_result_stays_fatal_when_other_calls_return() -> None:
     ("limits", "facts", "reason"),
     [
         (Limits(rounds=1), [a_round(1, LOOK), returned(LOOK)], "max_rounds_exceeded"),
+        (Limits(total_tokens=10), [a_round(1, LOOK)], "budget_exceeded"),
+        (Limits(total_tokens=10), [a_round(1, ASK)], "budget_exceeded"),
         (Limits(total_tokens=10), [a_round(1, LOOK), returned(LOOK)], "budget_exceeded"),
         (Limits(tool_calls=1), [a_round(1, LOOK, SEE)], "budget_exceeded"),
         (Limits(tool_calls=1), [a_round(1, ASK, ASK_AGAIN)], "budget_exceeded"),

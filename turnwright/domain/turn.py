@@ -222,15 +222,21 @@ def _over_rounds(turn: Turn) -> Settle | None:
             reason="max_rounds_exceeded",
             message=f"The limit of {limits.rounds} model rounds was reached.",
         )
-    if limits.total_tokens is not None and turn.tokens >= limits.total_tokens:
-        return _budget(f"The limit of {limits.total_tokens} tokens was reached.")
-    return None
+    return _over_tokens(turn)
 
 
 def _over_calls(turn: Turn) -> Settle | None:
     limit = turn.limits.tool_calls
     if limit is not None and turn.tool_calls > limit:
         return _budget(f"The limit of {limit} tool calls would have been exceeded.")
+    # No round could follow these calls: they do not take effect for nothing.
+    return _over_tokens(turn)
+
+
+def _over_tokens(turn: Turn) -> Settle | None:
+    limit = turn.limits.total_tokens
+    if limit is not None and turn.tokens >= limit:
+        return _budget(f"The limit of {limit} tokens was reached.")
     return None
 
 
