@@ -78,6 +78,18 @@ async def test_json_that_cannot_be_stored_everywhere_is_refused(idle_app: App) -
     assert (await idle_app.get("/v1/runs"))["data"] == []
 
 
+async def test_a_body_that_cannot_be_read_is_told_why(idle_app: App) -> None:
+    for content, why in (
+        (b'{"agent": "a\\u0000b"}', "text may not hold NUL"),
+        (b"[" * 65 + b"]" * 65, "nested deeper than 64"),
+        (b'{"agent": NaN}', "not readable as JSON"),
+    ):
+        answer = await idle_app.client.post("/v1/sessions", content=content, headers=JSON)
+        (error,) = check_problem(answer, 422, "VALIDATION_FAILED")["errors"]
+        assert error["loc"] == ["body"]
+        assert error["msg"].startswith(why)
+
+
 async def test_what_is_just_within_the_limits_is_taken_and_comes_back_as_it_was(
     idle_app: App,
 ) -> None:
