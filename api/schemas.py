@@ -50,13 +50,22 @@ class NewSession(Request):
     metadata: Metadata | None = None
 
 
+def _without_default(schema: dict[str, Any]) -> None:
+    del schema["default"]
+
+
+_LEFT_OUT: Final = Field(json_schema_extra=_without_default)
+"""A field whose absence means something that none of its values does. The default that Python
+needs is kept out of the description: a generated client might send it."""
+
+
 class SessionPatch(Request):
     """Changes of a session. `title` and `metadata` are cleared by null."""
 
     title: Text | None = None
     metadata: Metadata | None = None
-    agent: Name = ""
-    status: Literal["closed"] = "closed"
+    agent: Annotated[Name, _LEFT_OUT] = ""
+    status: Annotated[Literal["closed"], _LEFT_OUT] = "closed"
 
 
 class LimitsPatch(Request):

@@ -197,3 +197,11 @@ def concrete(kind: type[Refused]) -> list[type[Refused]]:
     """Every kind of refusal below this one."""
     below = kind.__subclasses__()
     return below + [found for child in below for found in concrete(child)]
+
+
+async def test_the_description_of_a_change_has_no_default_that_would_change_something(
+    idle_app: App,
+) -> None:
+    described = await idle_app.get("/openapi.json")
+    for name, field in described["components"]["schemas"]["SessionPatch"]["properties"].items():
+        assert field.get("default") is None, name
