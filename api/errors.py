@@ -146,7 +146,7 @@ async def _not_valid(_request: Request, error: Exception) -> Response:
     return refusal(invalid(_readable(fault) for fault in error.errors()))
 
 
-async def _http(_request: Request, error: Exception) -> Response:
+async def _http(request: Request, error: Exception) -> Response:
     """What the router itself refuses."""
     if not isinstance(error, HTTPException):
         raise TypeError from error
@@ -154,10 +154,18 @@ async def _http(_request: Request, error: Exception) -> Response:
         case HTTPStatus.NOT_FOUND:
             return refusal(NotFound("There is no such route."))
         case HTTPStatus.METHOD_NOT_ALLOWED:
-            headers = error.headers or {}
+            headers = {"Allow": _allowed(request)}
             return problem("METHOD_NOT_ALLOWED", MethodNotAllowed().detail, headers=headers)
         case _:
             return refusal(Invalid("The request cannot be read."))
+
+
+def _allowed(request: Request) -> str:
+    """The methods of the path. The router's own list names those of its first route alone."""
+    path = getattr(request.scope.get("route"), "path", None)
+    # What is not described is the description itself.
+    operations = request.app.openapi()["paths"].get(path, {"get": {}})
+    return ", ".join(sorted(method.upper() for method in operations))
 
 
 def _readable(fault: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -165,9 +165,16 @@ async def test_unknown_routes_and_methods_are_problems_too(idle_app: App) -> Non
     client = idle_app.client
     for path in ("/", "/v1", "/v1/", "/v1/nowhere", "/v1/sessions/", "/docs"):
         check_problem(await client.get(path), 404, "NOT_FOUND")
-    answer = await client.delete("/v1/runs")
-    check_problem(answer, 405, "METHOD_NOT_ALLOWED")
-    assert "GET" in answer.headers["Allow"]
+    for path, allowed in (
+        ("/v1/runs", "GET"),
+        ("/v1/sessions", "GET, POST"),
+        (f"/v1/sessions/{UNKNOWN_SESSION}", "DELETE, GET, PATCH"),
+        ("/healthz", "GET"),
+        ("/openapi.json", "GET"),
+    ):
+        answer = await client.put(path)
+        check_problem(answer, 405, "METHOD_NOT_ALLOWED")
+        assert answer.headers["Allow"] == allowed
     assert (await client.head("/v1/runs")).status_code == 405
 
 
