@@ -36,9 +36,15 @@ Agents = Annotated[
 
 @app.command()
 def dev(
-    port: Annotated[int, typer.Option(help="The API's port; 0 picks a free one.")] = 8000,
-    temporal_port: Annotated[int, typer.Option(help="Temporal's port; 0 as above.")] = 7233,
-    ui_port: Annotated[int, typer.Option(help="The Temporal UI's port; 0 as above.")] = 8233,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The API's port; 0 picks a free one.")
+    ] = 8000,
+    temporal_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Temporal's port; 0 as above.")
+    ] = 7233,
+    ui_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The Temporal UI's port; 0 as above.")
+    ] = 8233,
     data_dir: Annotated[Path, typer.Option(help="Where the data are kept.")] = Path(".turnwright"),
     agents: Agents = None,
 ) -> None:

@@ -41,6 +41,7 @@ def test_every_command_explains_itself(
         ("keys", "nosuch"),
         ("dev", "--nosuch"),
         ("dev", "--port", "many"),
+        ("dev", "--port", "65536"),
         ("migrate", "surplus"),
         ("keys", "create"),
         ("keys", "revoke"),
