@@ -29,10 +29,10 @@ class DemoError(Exception):
 
 def run_demo(examples: Path, model: str | None) -> None:
     """Play it, with what the folder `examples` holds. Raises `DemoError` unless it completes."""
-    asyncio.run(_demo(examples, model or f"scripted:{examples / 'support.json'}"))
+    asyncio.run(_demo(examples, model))
 
 
-async def _demo(examples: Path, model: str) -> None:
+async def _demo(examples: Path, model: str | None) -> None:
     # Nobody's settings: a demo neither writes into a database that somebody uses, nor needs a key.
     settings = Settings.model_construct()
     agents = load_agents(str(examples / "agents.py"))
@@ -45,12 +45,13 @@ async def _demo(examples: Path, model: str) -> None:
             await _play(client, running, model)
 
 
-async def _play(client: httpx.AsyncClient, running: Running, model: str) -> None:
+async def _play(client: httpx.AsyncClient, running: Running, model: str | None) -> None:
     _say("dim", f"API {running.url}, Temporal UI {running.ui_url}")
     session = await _post(client, "/sessions", {"agent": "support", "title": "Demo"})
     path = f"/sessions/{session['id']}"
     _say("dim", f"POST /v1/sessions → {session['id']}")
-    accepted = await _post(client, f"{path}/messages", {"text": QUESTION, "model": model})
+    said = {"text": QUESTION} | ({"model": model} if model else {})
+    accepted = await _post(client, f"{path}/messages", said)
     run = accepted["run"]
     _say("dim", f"POST /v1{path}/messages → {run['id']}, {run['status']}")
     async for event, data in _events(client, f"/runs/{run['id']}/stream?after={accepted['after']}"):

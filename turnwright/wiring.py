@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from temporalio.client import Client
 
 from turnwright.dispatch import Dispatcher
+from turnwright.domain.errors import Invalid
 from turnwright.domain.ports import LiveText
 from turnwright.executions import Executions, connect
 from turnwright.live import Hub, LiveTexts, LocalLive
-from turnwright.loading import Agents
+from turnwright.loading import Agents, AgentsError
 from turnwright.providers import Providers
 from turnwright.settings import Settings
 from turnwright.store.engine import Database
@@ -65,6 +66,7 @@ async def wired(
         dispatcher = Dispatcher(executions)
         stack.push_async_callback(dispatcher.close)
         providers = Providers()
+        _check_models(agents, providers)
         stack.push_async_callback(providers.close)
         yield Wired(
             settings=settings,
@@ -78,3 +80,14 @@ async def wired(
             live=live,
             texts=texts,
         )
+
+
+def _check_models(agents: Agents, providers: Providers) -> None:
+    """Raise `AgentsError` for an agent whose model no provider has."""
+    for name in agents.names():
+        agent = agents.get(name)
+        for model in agent.models if agent else ():
+            try:
+                providers.check(model)
+            except Invalid as error:
+                raise AgentsError(f"agent {name!r}: {error.detail}") from None

@@ -35,7 +35,7 @@ async def test_it_prints_the_conversation_and_touches_nobodys_data(tmp_path: Pat
 
 
 async def test_a_turn_that_does_not_complete_is_one_line_and_a_failure() -> None:
-    status, demo = await run("demo", "--model", "scripted:nosuch.json")
+    status, demo = await run("demo", "--model", "scripted:script")
 
     assert status == 1
     [line] = [line for line in demo.errors if line.startswith("turnwright: ")]

@@ -12,6 +12,7 @@ any process can go on with a run. It is used in benchmarks: it imports no model 
 import asyncio
 import json
 import re
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -128,7 +129,11 @@ def _first(error: ValidationError) -> str:
 
 
 def _note(journal: str, situation: Situation, attempt: int) -> None:
-    with Path(journal).open("a", encoding="utf-8") as lines:
+    path = Path(journal).resolve()
+    # The script may be a caller's: it gets no say over the worker's other files.
+    if not path.is_relative_to(Path(tempfile.gettempdir()).resolve()):
+        raise invalid_script("a journal lies in the system's folder for temporary files")
+    with path.open("a", encoding="utf-8") as lines:
         lines.write(f"{situation.run_id} {situation.round} {attempt}\n")
 
 
