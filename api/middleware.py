@@ -5,6 +5,7 @@ from typing import Final
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import PayloadTooLarge, problem, refusal
@@ -78,6 +79,8 @@ class Boundary:
 
         try:
             await self._app(scope, receive, guarded)
+        except ClientDisconnect:
+            log.debug("caller_left", route=_route(scope))
         except StalledError:
             log.info("stalled_reader_dropped", route=_route(scope))
         except Exception as error:  # noqa: BLE001  (the outermost there is)

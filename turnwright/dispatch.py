@@ -9,10 +9,9 @@ from collections.abc import Coroutine
 from typing import Any
 
 import structlog
-from temporalio.service import RPCError
 
 from turnwright.domain.run import Run
-from turnwright.executions import Executions, Start
+from turnwright.executions import AWAY, Executions, Start
 
 log = structlog.get_logger()
 
@@ -52,14 +51,14 @@ class Dispatcher:
             try:
                 if await self._executions.start(run) is not Start.REFUSED:
                     return
-            except RPCError as error:
-                log.warning("start_postponed", run_id=run.id, status=error.status.name)
+            except AWAY as error:
+                log.warning("start_postponed", run_id=run.id, because=type(error).__name__)
                 return
             await asyncio.sleep(pause)
-        log.warning("start_postponed", run_id=run.id, status="HELD")
+        log.warning("start_postponed", run_id=run.id, because="HELD")
 
     async def _wake(self, session_id: str, message_id: str) -> None:
         try:
             await self._executions.wake(session_id, message_id)
-        except RPCError as error:
-            log.warning("wake_postponed", session_id=session_id, status=error.status.name)
+        except AWAY as error:
+            log.warning("wake_postponed", session_id=session_id, because=type(error).__name__)

@@ -28,6 +28,9 @@ from workflows.run import RunWorkflow
 log = structlog.get_logger()
 
 RPC_TIMEOUT: Final = timedelta(seconds=5)
+AWAY: Final = (RPCError, RuntimeError)
+"""What a call raises while Temporal cannot be reached: a client that was never connected yet
+raises the SDK's `RuntimeError`."""
 RUN_MEMO: Final = "run_id"
 
 

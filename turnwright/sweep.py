@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import structlog
-from temporalio.service import RPCError
 
 from turnwright.domain.errors import Fenced, Unavailable
 from turnwright.domain.ports import Owner
 from turnwright.domain.run import Failure, Run, RunStatus
-from turnwright.executions import Executions, Start
+from turnwright.executions import AWAY, Executions, Start
 from turnwright.faults import kind_of, place_of
 from turnwright.store.engine import Database
 from turnwright.store.pending import (
@@ -64,7 +63,7 @@ class Sweep:
         while True:
             try:
                 await self.once()
-            except (RPCError, Unavailable) as error:
+            except (*AWAY, Unavailable) as error:
                 log.warning("sweep_postponed", because=type(error).__name__)
             except Exception as error:  # noqa: BLE001  (the next sweep may fare better)
                 log.error("sweep_failed", kind=kind_of(error), at=place_of(error))  # noqa: TRY400
@@ -75,7 +74,9 @@ class Sweep:
         for run in await self.database.read(starting_runs, older_than=self.fresh):
             await self._start(run)
         for answer in await self.database.read(pending_answers, older_than=self.fresh):
-            await self.executions.wake(answer.session_id, answer.message_id)
+            if not await self.executions.wake(answer.session_id, answer.message_id):
+                # Nobody is there to be told: the execution is lost, or was terminated.
+                await self._look_after(await self.database.read(get_run, answer.run_id))
         await self._look_after_quiet_runs()
         await self.database.write(forget_old_answers)
 

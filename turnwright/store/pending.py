@@ -19,6 +19,7 @@ class PendingAnswer:
     """An accepted answer that its run has not taken yet."""
 
     session_id: str
+    run_id: str
     message_id: str
 
 
@@ -45,22 +46,22 @@ def open_runs(tx: Tx, *, older_than: timedelta, after: str = "", limit: int = 10
 def pending_answers(tx: Tx, *, older_than: timedelta, limit: int = 100) -> list[PendingAnswer]:
     """Answers that were accepted a while ago and are not in the log, oldest first."""
     rows = tx.connection.execute(
-        select(inbox.c.session_id, inbox.c.id)
+        select(inbox.c.session_id, inbox.c.run_id, inbox.c.id)
         .where(inbox.c.kind == "answer", inbox.c.created_at < tx.now - older_than)
         .order_by(inbox.c.created_at)
         .limit(limit)
     )
-    return [PendingAnswer(row.session_id, row.id) for row in rows]
+    return [PendingAnswer(row.session_id, row.run_id, row.id) for row in rows]
 
 
 def waiting_answers(tx: Tx, session_id: str) -> list[PendingAnswer]:
     """The session's accepted answers that are not in the log."""
     rows = tx.connection.execute(
-        select(inbox.c.session_id, inbox.c.id).where(
+        select(inbox.c.session_id, inbox.c.run_id, inbox.c.id).where(
             inbox.c.kind == "answer", inbox.c.session_id == session_id
         )
     )
-    return [PendingAnswer(row.session_id, row.id) for row in rows]
+    return [PendingAnswer(row.session_id, row.run_id, row.id) for row in rows]
 
 
 def forget_old_answers(tx: Tx) -> None:
