@@ -29,7 +29,8 @@ async def test_a_journal_is_written_among_temporary_files_alone(
     migrated_database_url: str, temporal_server: TemporalServer
 ) -> None:
     """A caller's script gets no say over other files of the worker's."""
-    path = Path.cwd() / "written-by-a-caller"
+    # Not the working directory: a checkout may itself lie among temporary files.
+    path = Path.home() / "written-by-a-caller"
     async with running_app(migrated_database_url, temporal_server) as app:
         run = await app.turn(await app.session(), script({"text": "hi", "journal": str(path)}))
         assert run["failure"]["reason"] == "model_error"
