@@ -124,3 +124,16 @@ async def test_with_temporal_s_database_lost_a_waiting_run_is_carried_on_from_th
         assert ended["status"] == "completed"
         assert ended["temporal"]["execution_id"] != run["temporal"]["execution_id"]
     assert len(journal.read_text().splitlines()) == 1
+
+
+async def test_an_answer_that_finds_its_execution_lost_has_its_run_carried_on_at_once(
+    migrated_database_url: str, temporal_server: TemporalServer
+) -> None:
+    """The run need not have been quiet for long first."""
+    async with running_app(migrated_database_url, temporal_server) as before:
+        run = await before.asked(await before.session(), ask("Go on?"), {"text": "done"})
+    async with dev_server() as empty, running_app(migrated_database_url, empty) as after:
+        answered = await after.post(f"/v1/runs/{run['id']}/input", {"text": "yes"})
+        assert answered.status_code == 202
+        await Sweep(after.database, after.process.executions, fresh=NOW).once()
+        assert (await after.ended(run["id"]))["status"] == "completed"
