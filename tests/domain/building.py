@@ -7,7 +7,7 @@ from itertools import count
 from turnwright.domain import events as e
 from turnwright.domain.events import Event
 from turnwright.domain.messages import Usage
-from turnwright.domain.run import Limits, RunKind, RunStatus, RunUsage
+from turnwright.domain.run import Limits, RetryFrom, RunKind, RunStatus, RunUsage
 
 START = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
 
@@ -70,6 +70,7 @@ def started(
     *,
     kind: RunKind = "turn",
     retry_of: str | None = None,
+    retry_from: RetryFrom | None = None,
     limits: Limits | None = None,
 ) -> e.RunStarted:
     return e.RunStarted(
@@ -85,18 +86,28 @@ def started(
         parent_run_id=None,
         root_run_id=run_id,
         retry_of=retry_of,
+        retry_from=retry_from,
         attempt=1,
         created_at=START,
     )
 
 
-def finished(number: int, *calls: tuple[str, str], tokens: int = 10) -> e.RoundFinished:
+def began(number: int, attempt: int = 1) -> e.RoundStarted:
+    return e.RoundStarted(
+        round=number, attempt=attempt, model="scripted:echo", message_id=f"msg_out_{number}"
+    )
+
+
+def finished(
+    number: int, *calls: tuple[str, str], tokens: int = 10, repeats: int = 0
+) -> e.RoundFinished:
     return e.RoundFinished(
         round=number,
         model="scripted:echo",
         usage=Usage(input_tokens=tokens - 1, output_tokens=1),
         finish_reason="tool_calls" if calls else "stop",
         tool_calls=tuple(e.CallName(id=call_id, name=name) for call_id, name in calls),
+        repeats=repeats,
     )
 
 

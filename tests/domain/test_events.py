@@ -15,7 +15,9 @@ CONTRACT = {
     "run.started", "run.resumed", "run.waiting", "run.cancel_requested", "run.completed",
     "run.failed", "run.cancelled", "run.timed_out", "round.started", "round.finished",
     "tool.called", "tool.started", "tool.returned", "question.asked", "question.answered",
-    "question.expired",
+    "question.expired", "approval.requested", "approval.decided", "approval.expired",
+    "message.injected", "message.queued", "message.dequeued", "message.withdrawn",
+    "run.reopened", "run.model_switched", "run.budget_extended",
 }  # fmt: skip
 
 
@@ -58,7 +60,8 @@ def test_an_older_event_is_brought_forward_step_by_step(monkeypatch: pytest.Monk
     def prefix(data: dict[str, Any]) -> dict[str, Any]:
         return data | {"model": f"any:{data['model']}"}
 
-    old = b.event(e.RoundStarted(round=4, model="m", message_id="msg_1"))
+    started = e.RoundStarted(round=4, attempt=1, model="m", message_id="msg_1")
+    old = b.event(started, version=1)
     monkeypatch.setattr(e, "EVENT_TYPES", {"round.started": Newer})
     monkeypatch.setattr(
         e, "UPCASTERS", {("round.started", 1): rename, ("round.started", 2): prefix}

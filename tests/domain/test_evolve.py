@@ -27,7 +27,7 @@ QUESTION = Question(id="qst_1", text="Which?", choices=("a", "b"))
 
 FACTS = st.sampled_from(
     [
-        e.RoundStarted(round=1, model="m", message_id="msg_1"),
+        e.RoundStarted(round=1, attempt=1, model="m", message_id="msg_1"),
         b.finished(1, ("c1", "look")),
         b.said(1, "Looking"),
         b.said(2, "Done", final=True),
@@ -56,20 +56,23 @@ def test_rounds_and_calls_are_counted_and_the_final_text_is_the_output() -> None
     log = b.Log().add(
         "run_a",
         b.started(),
+        b.began(1),
+        b.began(1, attempt=2),
         b.finished(1, ("c1", "look"), tokens=5),
         b.said(1, "Looking"),
         b.called("c1"),
         b.returned("c1"),
+        b.began(2),
         b.finished(2, tokens=7),
         b.said(2, "Done", final=True),
         e.RunCompleted(output_message_id="msg_out_2", usage=RunUsage()),
     )
     run = fold(log)
-    assert run.usage == RunUsage(rounds=2, tool_calls=1, input_tokens=10, output_tokens=2)
+    assert run.usage == RunUsage(rounds=3, tool_calls=1, input_tokens=10, output_tokens=2)
     assert run.output == Output(message_id="msg_out_2", text="Done")
     assert run.status is RunStatus.COMPLETED
     assert run.ended_at == run.updated_at == log.events[-1].created_at
-    assert run.last_sequence == 8
+    assert run.last_sequence == 11
 
 
 def test_a_waiting_run_holds_what_it_waits_for_until_it_goes_on() -> None:

@@ -135,12 +135,12 @@ def test_a_run_is_opened_from_its_log_where_it_stands() -> None:
     """At every point of a run its log, folded, is what its workflow had come to."""
     facts: list[e.EventData] = [
         b.started(limits=Limits(rounds=9)),
-        e.RoundStarted(round=1, model="m", message_id="msg_1"),
+        e.RoundStarted(round=1, attempt=1, model="m", message_id="msg_1"),
         b.finished(1, ("c1", "look"), ("c3", "conversation.ask_user")),
         b.said(1, "Looking"),
         b.called("c1"),
         b.called("c3", "conversation.ask_user"),
-        e.ToolStarted(tool_call_id="c1", name="look", attempt=1),
+        e.ToolStarted(tool_call_id="c1", name="look", attempt=1, repeatable=False),
         b.returned("c1"),
         e.QuestionAsked(question_id="qst_1", tool_call_id="c3", text="Which?"),
         e.RunWaiting(status=b.WAITING, question=Question(id="qst_1", text="Which?")),

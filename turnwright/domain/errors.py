@@ -10,6 +10,9 @@ TurnwrightError
 │   ├── RunNotWaiting
 │   ├── QuestionMismatch
 │   ├── QuestionAnswered
+│   ├── ApprovalResolved
+│   ├── RunNotRetryable
+│   ├── RunTerminal
 │   └── IdempotencyKeyReused
 ├── Unavailable                 the database cannot be reached in time
 ├── Fenced                      this execution no longer owns the run
@@ -92,6 +95,24 @@ class QuestionAnswered(Refused):
     """That question was already answered with something else."""
 
     code = "QUESTION_ANSWERED"
+
+
+class ApprovalResolved(Refused):
+    """The approval was already decided the other way, or has expired."""
+
+    code = "APPROVAL_RESOLVED"
+
+
+class RunNotRetryable(Refused):
+    """The run cannot be retried."""
+
+    code = "RUN_NOT_RETRYABLE"
+
+
+class RunTerminal(Refused):
+    """The run has ended."""
+
+    code = "RUN_TERMINAL"
 
 
 class IdempotencyKeyReused(Refused):

@@ -14,9 +14,21 @@ from pydantic import ConfigDict, Field, JsonValue
 from turnwright.domain.base import Frozen
 from turnwright.domain.errors import UnknownEvent
 from turnwright.domain.messages import Outcome, Usage
-from turnwright.domain.run import Failure, Limits, Question, RunKind, RunStatus, RunUsage
+from turnwright.domain.run import (
+    Approval,
+    Decision,
+    Failure,
+    LimitName,
+    Limits,
+    Question,
+    RetryFrom,
+    RunKind,
+    RunStatus,
+    RunUsage,
+)
 
 Metadata = dict[str, JsonValue]
+InjectedBy = Literal["steering", "reflection", "recall", "budget", "recovery"]
 
 
 class EventData(Frozen):
@@ -99,10 +111,53 @@ class AssistantMessage(EventData):
     reply_to: str
 
 
+class MessageInjected(EventData):
+    """A message that the run's model reads as the user's, and that nobody answers."""
+
+    type = "message.injected"
+    message_id: str
+    text: str
+    source: InjectedBy
+    author: str | None = None
+
+
+class MessageQueued(EventData):
+    """A message waits for the session's active run to end; `position` counts from 1."""
+
+    type = "message.queued"
+    message_id: str
+    position: int
+    text: str
+    agent: str | None = None
+    model: str | None = None
+    limits: dict[str, JsonValue] | None = None
+    """The single values of the agent's limits that the message replaces."""
+    metadata: Metadata | None = None
+    author: str | None = None
+
+
+class MessageDequeued(EventData):
+    """A queued message became the trigger of a run."""
+
+    type = "message.dequeued"
+    message_id: str
+    position: int
+    run_id: str
+
+
+class MessageWithdrawn(EventData):
+    """A queued message will not become a run."""
+
+    type = "message.withdrawn"
+    message_id: str
+    position: int
+
+
 class RunStarted(EventData):
     """The run was opened by the execution that drives it. Holds all that its row cannot lose."""
 
     type = "run.started"
+    version = 2
     execution_id: str
     kind: RunKind
     actor: str
@@ -115,8 +170,16 @@ class RunStarted(EventData):
     parent_run_id: str | None
     root_run_id: str
     retry_of: str | None
+    retry_from: RetryFrom | None
     attempt: int
     created_at: datetime
+
+
+class RunReopened(EventData):
+    """The run had failed, and an operator's reset has it go on."""
+
+    type = "run.reopened"
+    execution_id: str
 
 
 class RunResumed(EventData):
@@ -131,8 +194,13 @@ class RunWaiting(EventData):
     """The run waits, and says for what."""
 
     type = "run.waiting"
+    version = 2
     status: RunStatus
     question: Question | None = None
+    approval: Approval | None = None
+    """The oldest open one."""
+    until: datetime | None = None
+    limit: LimitName | None = None
 
 
 class RunCancelRequested(EventData):
@@ -141,6 +209,23 @@ class RunCancelRequested(EventData):
     type = "run.cancel_requested"
     reason: str | None = None
     requested_by: str | None = None
+
+
+class RunModelSwitched(EventData):
+    """The model from the next round on."""
+
+    type = "run.model_switched"
+    before: str = Field(alias="from")
+    after: str = Field(alias="to")
+
+
+class RunBudgetExtended(EventData):
+    """One limit of the run was raised."""
+
+    type = "run.budget_extended"
+    limit: LimitName
+    before: float = Field(alias="from")
+    after: float = Field(alias="to")
 
 
 class RunEnded(EventData):
@@ -193,10 +278,12 @@ class CallName(Frozen):
 
 
 class RoundStarted(EventData):
-    """A model is being asked."""
+    """A model is being asked. Each attempt at a round is logged: each may have to be paid."""
 
     type = "round.started"
+    version = 2
     round: int
+    attempt: int
     model: str
     message_id: str
     """The id of the round's text: in the live deltas and in the later `message.assistant`."""
@@ -206,11 +293,14 @@ class RoundFinished(EventData):
     """The model's response is recorded."""
 
     type = "round.finished"
+    version = 2
     round: int
     model: str
     usage: Usage
     finish_reason: str
     tool_calls: tuple[CallName, ...] = ()
+    repeats: int
+    """How many rounds in a row, this one included, asked for just these calls; 0 without any."""
 
 
 class ToolCalled(EventData):
@@ -220,6 +310,7 @@ class ToolCalled(EventData):
     tool_call_id: str
     name: str
     round: int
+    """0: of a round of the attempt before, whose call is done anew."""
     arguments: dict[str, JsonValue] | str
 
 
@@ -227,9 +318,12 @@ class ToolStarted(EventData):
     """The tool is about to be run; whatever effect it has may have happened from here on."""
 
     type = "tool.started"
+    version = 2
     tool_call_id: str
     name: str
     attempt: int
+    repeatable: bool
+    """Whether running it again does no harm."""
 
 
 class ToolReturned(EventData):
@@ -274,6 +368,37 @@ class QuestionExpired(EventData):
     reason: str
 
 
+class ApprovalRequested(EventData):
+    """A call of this tool with just these arguments needs a person's decision."""
+
+    type = "approval.requested"
+    approval_id: str
+    tool_call_id: str
+    name: str
+    arguments: dict[str, JsonValue]
+    deadline: datetime | None = None
+
+
+class ApprovalDecided(EventData):
+    """A person decided."""
+
+    type = "approval.decided"
+    approval_id: str
+    tool_call_id: str
+    decision: Decision
+    decided_by: str | None = None
+    reason: str | None = None
+
+
+class ApprovalExpired(EventData):
+    """The approval can no longer be decided: the call is denied, or the run has ended."""
+
+    type = "approval.expired"
+    approval_id: str
+    tool_call_id: str
+    reason: str
+
+
 def _concrete(root: type[EventData]) -> dict[str, type[EventData]]:
     found = {root.type: root} if "type" in root.__dict__ else {}
     for child in root.__subclasses__():
@@ -285,7 +410,19 @@ EVENT_TYPES: Mapping[str, type[EventData]] = _concrete(EventData)
 
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 
-UPCASTERS: Mapping[tuple[str, int], Upcast] = {}
+
+def _with(**more: Any) -> Upcast:
+    """The upcast that adds fields."""
+    return lambda data: {**data, **more}
+
+
+UPCASTERS: Mapping[tuple[str, int], Upcast] = {
+    ("run.started", 1): _with(retry_from=None),
+    ("run.waiting", 1): _with(approval=None, until=None, limit=None),
+    ("round.started", 1): _with(attempt=1),
+    ("round.finished", 1): _with(repeats=0),
+    ("tool.started", 1): _with(repeatable=False),
+}
 """From (type, version) to the data of the next version. A chain: no version is ever skipped."""
 
 

@@ -10,8 +10,7 @@ from typing import Any
 from turnwright.domain import events as e
 from turnwright.domain.errors import UnknownEvent
 from turnwright.domain.events import Event
-from turnwright.domain.messages import Usage
-from turnwright.domain.run import Output, Run, RunStatus, Waiting
+from turnwright.domain.run import Limits, Output, Run, RunStatus, Waiting
 from turnwright.domain.sessions import Session
 
 
@@ -35,22 +34,43 @@ def evolve(run: Run, event: Event, data: e.EventData) -> Run:
     """The row after one more of its events."""
     changes: dict[str, Any] = {"updated_at": event.created_at, "last_sequence": event.sequence}
     match data:
+        case e.RoundStarted():
+            changes["usage"] = run.usage.plus(rounds=1)
         case e.RoundFinished():
-            usage = run.usage.plus(data.usage, rounds=1)
-            changes["usage"] = usage
+            changes["usage"] = run.usage.plus(data.usage)
         case e.ToolCalled():
-            changes["usage"] = run.usage.plus(Usage(), tool_calls=1)
+            changes["usage"] = run.usage.plus(tool_calls=1)
         case e.AssistantMessage(final=True):
             changes["output"] = Output(message_id=data.message_id, text=data.text)
         case e.RunWaiting():
             changes |= {
                 "status": data.status,
-                "waiting": Waiting(since=event.created_at, question=data.question),
+                "waiting": Waiting(
+                    since=event.created_at,
+                    question=data.question,
+                    approval=data.approval,
+                    until=data.until,
+                    limit=data.limit,
+                ),
             }
         case e.RunResumed():
             changes |= {"status": RunStatus.RUNNING, "waiting": None}
         case e.RunCancelRequested():
             changes["cancel_requested_at"] = event.created_at
+        case e.RunModelSwitched():
+            changes["model"] = data.after
+        case e.RunBudgetExtended():
+            # The event's numbers are floats for the sake of `seconds`.
+            limits = run.limits.model_dump() | {data.limit: data.after}
+            changes["limits"] = Limits.model_validate(limits)
+        case e.RunReopened():
+            changes |= {
+                "status": RunStatus.RUNNING,
+                "execution_id": data.execution_id,
+                "cancel_requested_at": None,
+                "failure": None,
+                "ended_at": None,
+            }
         case e.RunEnded():
             changes |= {
                 "status": data.status,

@@ -57,6 +57,9 @@ FailureReason = Literal[
 ]
 
 AtLeastOne = Annotated[int, Field(ge=1)]
+LimitName = Literal["rounds", "tool_calls", "total_tokens", "seconds"]
+RetryFrom = Literal["checkpoint", "start"]
+Decision = Literal["approve", "deny"]
 
 
 class Limits(Frozen):
@@ -100,7 +103,7 @@ class Waiting(Frozen):
 
     since: datetime
     until: datetime | None = None
-    limit: str | None = None
+    limit: LimitName | None = None
     approval: Approval | None = None
     question: Question | None = None
 
@@ -112,17 +115,23 @@ class Output(Frozen):
     text: str
 
 
+_NOTHING = Usage()
+
+
 class RunUsage(Frozen):
-    """What a run has used. Failed attempts count."""
+    """What a run has used."""
 
     rounds: int = 0
+    """Requests to a model: a failed attempt at a round is one too."""
     tool_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
 
-    def plus(self, usage: Usage, *, rounds: int = 0, tool_calls: int = 0) -> "RunUsage":
-        """This and one more round."""
+    def plus(
+        self, usage: Usage = _NOTHING, *, rounds: int = 0, tool_calls: int = 0
+    ) -> "RunUsage":
+        """This, and so much more."""
         costs = [cost for cost in (self.cost_usd, usage.cost_usd) if cost is not None]
         return RunUsage(
             rounds=self.rounds + rounds,
@@ -147,6 +156,8 @@ class RunIdentity(Frozen):
     parent_run_id: str | None = None
     root_run_id: str
     retry_of: str | None = None
+    retry_from: RetryFrom | None = None
+    """Where a retry goes on from; None for a first attempt."""
     attempt: int = 1
     created_at: datetime
 

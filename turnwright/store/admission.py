@@ -164,7 +164,7 @@ def _check_choice(question: Question, *, text: str | None, choice: str | None) -
 def _answered(tx: Tx, run: Run, question_id: str) -> UserMessageView | None:
     """The accepted answer to a question of this run: in the inbox still, or in the log."""
     row = tx.connection.execute(
-        select(inbox).where(inbox.c.question_id == question_id, inbox.c.run_id == run.id)
+        select(inbox).where(inbox.c.settles == question_id, inbox.c.run_id == run.id)
     ).one_or_none()
     if row is not None:
         return _shown(user_message(row), run)
@@ -190,7 +190,7 @@ def _insert(
             "kind": kind,
             "session_id": run.session_id,
             "run_id": run.id,
-            "question_id": question_id,
+            "settles": question_id,
             "data": words.model_dump(mode="json"),
             "created_at": tx.now,
         },

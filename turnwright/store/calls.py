@@ -31,7 +31,9 @@ def begin_call(tx: Tx, owner: Owner, call_id: str, *, repeatable: bool) -> CallW
     if result is None:
         locked.owned()
         if attempt == 1 or repeatable:
-            started = e.ToolStarted(tool_call_id=call_id, name=call.name, attempt=attempt)
+            started = e.ToolStarted(
+                tool_call_id=call_id, name=call.name, attempt=attempt, repeatable=repeatable
+            )
             run, _ = record(tx, run, [(f"{run.id}/call/{call_id}/started/{attempt}", started)])
     return CallWork(run=run, called=call, attempt=attempt, returned=result)
 

@@ -14,7 +14,7 @@ def user_message(row: Row[Any]) -> UserMessage:
     return UserMessage(
         message_id=row.id,
         text=words.text,
-        in_reply_to=row.question_id,
+        in_reply_to=row.settles,
         author=words.author,
         metadata=words.metadata,
         created_at=row.created_at,

@@ -17,7 +17,7 @@ from turnwright.store.run_rows import Fact, lock_run, record
 from turnwright.store.settlement import end, returned_key
 from turnwright.store.tables import inbox
 
-_TAKE = delete(inbox).where(inbox.c.question_id == bindparam("question")).returning(inbox)
+_TAKE = delete(inbox).where(inbox.c.settles == bindparam("question")).returning(inbox)
 
 
 def ask(tx: Tx, owner: Owner, call_id: str, text: str, choices: Sequence[str] | None) -> Asked:

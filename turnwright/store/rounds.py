@@ -38,7 +38,7 @@ def begin_round(tx: Tx, owner: Owner, number: int) -> RoundWork:
         message_id = str(e.upcast(found[started]).data["message_id"])
     else:
         message_id = new_id("msg")
-        fact = e.RoundStarted(round=number, model=run.model, message_id=message_id)
+        fact = e.RoundStarted(round=number, attempt=1, model=run.model, message_id=message_id)
         run, _ = record(tx, run, [(started, fact)])
     messages = conversation(log, run_id=run.id, opaque=opaque)
     return RoundWork(run=run, messages=messages, message_id=message_id)
@@ -95,6 +95,7 @@ def _facts(run: Run, number: int, response: ModelResponse, message_id: str) -> l
         usage=response.usage,
         finish_reason=response.finish_reason,
         tool_calls=tuple(e.CallName(id=c.id, name=c.name) for c in response.tool_calls),
+        repeats=0,
     )
     facts: list[Fact] = [(_key(run, number, "finished"), finished)]
     if response.text:

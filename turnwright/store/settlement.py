@@ -47,7 +47,7 @@ def end(
     usage, output = run.usage, run.output.message_id if run.output else None
     for _, data in last:
         if isinstance(data, e.RoundFinished):
-            usage = usage.plus(data.usage, rounds=1)
+            usage = usage.plus(data.usage)
         elif isinstance(data, e.AssistantMessage) and data.final:
             output = data.message_id
     ending = e.ENDINGS[status](output_message_id=output, failure=failure, usage=usage)

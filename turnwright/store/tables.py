@@ -107,6 +107,7 @@ runs = Table(
     Column("parent_run_id", ID),
     Column("root_run_id", ID, nullable=False),
     Column("retry_of", ID),
+    Column("retry_from", Text),
     Column("attempt", Integer, nullable=False),
     Column("status", Text, nullable=False),
     Column("waiting", JSON(none_as_null=True)),
@@ -146,9 +147,12 @@ inbox = Table(
     Column("id", ID, primary_key=True),
     Column("kind", Text, nullable=False),
     Column("session_id", ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
-    Column("run_id", ID, nullable=False),
-    # One accepted answer per question.
-    Column("question_id", ID, unique=True),
+    # None for a queued message.
+    Column("run_id", ID),
+    # The question or approval that this settles: one accepted answer for each.
+    Column("settles", ID, unique=True),
+    # Among queued messages: which comes first.
+    Column("rank", Integer),
     Column("data", JSON, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Index("ix_inbox_run_id", "run_id"),
