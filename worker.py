@@ -18,9 +18,11 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 
 from activities.admission import Admission
 from activities.boundary import ContentFree
-from activities.calls import Referee, ToolCalls
+from activities.budgets import Budgets
+from activities.calls import ToolCalls
 from activities.model_rounds import ModelRounds
-from activities.questions import Questions
+from activities.referee import Referee
+from activities.waits import Waits
 from turnwright.domain.ports import LiveText, Models, Runs
 from turnwright.executions import Executions, eager
 from turnwright.loading import Agents, load_agents
@@ -72,7 +74,7 @@ def build_worker(client: Client, parts: Parts, *, runner: WorkflowRunner = UNSAN
     admission = Admission(runs, parts.executions, referee)
     rounds = ModelRounds(runs, parts.agents, parts.models, parts.live, referee)
     calls = ToolCalls(runs, parts.agents, parts.live)
-    questions = Questions(runs, parts.agents)
+    waits, budgets = Waits(runs, parts.agents, referee), Budgets(runs, referee)
     return Worker(
         client,
         task_queue=parts.executions.task_queue,
@@ -82,8 +84,15 @@ def build_worker(client: Client, parts: Parts, *, runner: WorkflowRunner = UNSAN
             admission.settle,
             rounds.round,
             calls.call,
-            questions.ask,
-            questions.take,
+            waits.ask,
+            waits.sleep,
+            waits.request_approvals,
+            waits.take_answer,
+            waits.take,
+            waits.pass_time,
+            budgets.wait,
+            budgets.wrap_up,
+            budgets.reflect,
         ],
         interceptors=[ContentFree()],
         workflow_runner=runner,

@@ -10,15 +10,21 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.boundary import heartbeats, owner_of
-from activities.calls import Referee
 from activities.inputs import Facts, RoundInput
+from activities.referee import Referee
 from turnwright.agents import Agent
 from turnwright.domain.errors import ModelError
-from turnwright.domain.events import RoundFinished, decode
-from turnwright.domain.messages import Message, ModelRequest, ModelResponse, ToolCall
-from turnwright.domain.ports import LiveText, Models, Opened, Owner, RoundWork, Runs
+from turnwright.domain.messages import (
+    Message,
+    ModelRequest,
+    ModelResponse,
+    ToolCall,
+    ToolDefinition,
+)
+from turnwright.domain.limits import reached
+from turnwright.domain.ports import LiveText, Models, Owner, RoundWork, Runs
 from turnwright.domain.run import Failure, Run
-from turnwright.domain.turn import Fact, ended, recorded
+from turnwright.domain.turn import Attempted
 from turnwright.loading import Agents, AgentUnavailable
 from turnwright.tools.names import wire_name
 from turnwright.tools.results import clean
@@ -46,23 +52,32 @@ class ModelRounds:
         """Have one round. Found again by the run and the round's number: never paid for twice.
 
         A response without calls ends the run in the same transaction. A provider that cannot
-        answer now is an error that Temporal retries; one that never will fails the run.
+        answer now is an error that Temporal retries, within the run's limit of rounds; one that
+        never will fails the run.
         """
         owner = owner_of(request.run_id)
-        work = await self.runs.begin_round(owner, request.round)
-        if work.done is not None:
-            return self._facts(work.done)
+        work = await self.runs.begin_round(
+            owner, request.round, last=request.last, after=request.after
+        )
+        if work.instead is not None:
+            attempts = Attempted(attempts=work.instead.run.usage.rounds)
+            return self.referee.facts(work.instead, attempts)
         try:
             agent = self.agents.resolve(work.run.actor, work.run.agent_version)
         except AgentUnavailable as error:
             failure = Failure(reason="agent_unavailable", message=error.detail, retryable=True)
-            return Facts(facts=(await self.runs.fail(owner, failure),))
+            return self.referee.facts(await self.runs.fail(owner, failure))
+        tools = toolset(agent)
         try:
             async with heartbeats():
-                response = await self._respond(work, request.round, agent)
+                offered = () if request.last else tools.definitions
+                response = await self._respond(work, request.round, agent, offered)
         except ModelError as error:
-            return Facts(facts=(await self._failed(owner, work.run, error),))
-        response = _ours(response, toolset(agent), work)
+            return await self._failed(owner, work.run, request, error)
+        response = _ours(response, tools, work)
+        if request.last:
+            # It was given no tools, and can have none.
+            response = response.model_copy(update={"tool_calls": ()})
         done = await self.runs.finish_round(
             owner,
             request.round,
@@ -70,15 +85,17 @@ class ModelRounds:
             message_id=work.message_id,
             allow_empty=agent.allow_empty,
         )
-        return self._facts(done)
+        return self.referee.facts(done)
 
-    async def _respond(self, work: RoundWork, number: int, agent: Agent) -> ModelResponse:
+    async def _respond(
+        self, work: RoundWork, number: int, agent: Agent, tools: tuple[ToolDefinition, ...]
+    ) -> ModelResponse:
         attempt = activity.info().attempt
         request = ModelRequest(
             model=work.run.model,
             instructions=agent.instructions,
             messages=tuple(_wired(message) for message in work.messages),
-            tools=toolset(agent).definitions,
+            tools=tools,
             attempt=attempt,
         )
         live = self.live.round(work.run, number=number, attempt=attempt, message_id=work.message_id)
@@ -87,10 +104,15 @@ class ModelRounds:
         finally:
             await live.close()
 
-    async def _failed(self, owner: Owner, run: Run, error: ModelError) -> Fact:
+    async def _failed(
+        self, owner: Owner, run: Run, request: RoundInput, error: ModelError
+    ) -> Facts:
         attempt = activity.info().attempt
         log.warning("model_round_failed", run_id=run.id, attempt=attempt, label=error.label)
         if error.retryable and attempt < ATTEMPTS:
+            if not request.last and reached(run.limits, run.usage, "rounds"):
+                # Failed attempts count: what comes next is the agent's policy for its limits.
+                return Facts(facts=(Attempted(attempts=run.usage.rounds),))
             pause = error.retry_after
             raise ApplicationError(
                 error.label,
@@ -98,15 +120,7 @@ class ModelRounds:
                 next_retry_delay=None if pause is None else timedelta(seconds=pause),
             ) from None
         failure = Failure(reason=error.reason, message=error.detail, retryable=error.retryable)
-        return await self.runs.fail(owner, failure)
-
-    def _facts(self, done: Opened) -> Facts:
-        refer = self.referee.of(done.run)
-        finished = next(data for x in done.log if isinstance(data := decode(x), RoundFinished))
-        facts: tuple[Fact, ...] = (recorded(finished, refer),)
-        if not done.run.status.active:
-            facts += (ended(done.run),)
-        return Facts(facts=facts)
+        return self.referee.facts(await self.runs.fail(owner, failure))
 
 
 def _wired(message: Message) -> Message:

@@ -43,7 +43,7 @@ async def post_message(session_id: SessionId, asked: NewMessage, mutation: Mutat
             model=asked.model,
             limits=asked.limits.model_dump(exclude_unset=True) if asked.limits else None,
         )
-        return _started(accepted, RunAccepted.of(accepted, mutation.parts.place))
+        return _done(accepted, RunAccepted.of(accepted, mutation.parts.place))
 
     return await mutation.perform(act)
 
@@ -66,10 +66,8 @@ async def send(session_id: SessionId, asked: Words, mutation: Mutating) -> Respo
             choose=mutation.parts.choose,
         )
         told = RunAccepted.of(accepted, mutation.parts.place)
-        sent = Sent(routed=routed, run=told.run, message=told.message, after=told.after)
-        if routed == "message":
-            return _started(accepted, sent)
-        return _answered(accepted, sent)
+        sent = Sent(**dict(told), routed=routed)
+        return _done(accepted, sent)
 
     return await mutation.perform(act)
 
@@ -95,7 +93,7 @@ async def answer_question(run_id: RunId, asked: Answer, mutation: Mutating) -> R
             choice=asked.choice,
             question_id=asked.question_id,
         )
-        return _answered(accepted, RunAccepted.of(accepted, mutation.parts.place))
+        return _done(accepted, RunAccepted.of(accepted, mutation.parts.place))
 
     return await mutation.perform(act)
 
@@ -105,22 +103,8 @@ def _said(mutation: Mutation, text: str, metadata: Mapping[str, Any] | None = No
     return UserInput(text=text, author=mutation.caller.name, metadata=kept)
 
 
-def _started(accepted: Accepted, told: RunAccepted | Sent) -> Done:
-    return Done(
-        status=202,
-        body=told,
-        session_id=accepted.run.session_id,
-        hand_on=lambda dispatcher: dispatcher.start(accepted.run),
-    )
-
-
-def _answered(accepted: Accepted, told: RunAccepted | Sent) -> Done:
-    return Done(
-        status=202,
-        body=told,
-        session_id=accepted.run.session_id,
-        hand_on=lambda dispatcher: dispatcher.wake(accepted.run.session_id, accepted.message.id),
-    )
+def _done(accepted: Accepted, told: RunAccepted | Sent) -> Done:
+    return Done(status=202, body=told, session_id=accepted.run.session_id)
 
 
 def _check_supported(asked: NewMessage) -> None:

@@ -12,19 +12,17 @@ from pydantic import BaseModel
 from api.dependencies import CallerOf, IdempotencyKey, Parts
 from api.errors import invalid
 from api.parts import ApiParts
-from turnwright.dispatch import Dispatcher
-from turnwright.domain.run import RunStatus
 from turnwright.keys import Caller
 from turnwright.store import idempotency
 from turnwright.store.engine import Tx
-from turnwright.store.pending import waiting_answers
+from turnwright.store.pending import waiting_handoffs
 from turnwright.store.reading import require_session
-from turnwright.store.run_rows import active_root, get_run
+from turnwright.store.run_rows import get_run
 
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """What a mutation answers, and what is handed to Temporal once it is committed.
+    """What a mutation answers.
 
     `session_id`: the session whose erasure forgets this answer.
     """
@@ -32,7 +30,6 @@ class Done:
     status: int
     body: BaseModel | None = None
     session_id: str | None = None
-    hand_on: Callable[[Dispatcher], None] = lambda _: None
 
 
 @dataclass(frozen=True)
@@ -49,15 +46,12 @@ class Mutation:
 
         `target`: what the path names has to exist, whatever the key says.
         """
-        done: list[Done] = []
         asked = await self._asked()
 
         def answer(tx: Tx) -> idempotency.Answer:
-            done.append(act(tx))
-            body = "" if done[0].body is None else done[0].body.model_dump_json()
-            return idempotency.Answer(
-                status=done[0].status, body=body, session_id=done[0].session_id
-            )
+            done = act(tx)
+            body = "" if done.body is None else done.body.model_dump_json()
+            return idempotency.Answer(status=done.status, body=body, session_id=done.session_id)
 
         def work(tx: Tx) -> idempotency.Answer:
             if target and asked.key is not None:
@@ -67,8 +61,6 @@ class Mutation:
         given = await self.parts.database.write(work)
         if given.replayed:
             await self._remind(given)
-        else:
-            done[0].hand_on(self.parts.dispatcher)
         return _response(given)
 
     async def _asked(self) -> idempotency.Request:
@@ -93,12 +85,9 @@ class Mutation:
         """Whoever repeats a request may do so because nothing came of the first."""
         if given.session_id is None:
             return
-        database, dispatcher = self.parts.database, self.parts.dispatcher
-        run = await database.read(active_root, given.session_id)
-        if run is not None and run.status is RunStatus.STARTING:
-            dispatcher.start(run)
-        for answer in await database.read(waiting_answers, given.session_id):
-            dispatcher.wake(answer.session_id, answer.message_id)
+        self.parts.dispatcher.take(
+            await self.parts.database.read(waiting_handoffs, given.session_id)
+        )
 
 
 async def mutation(

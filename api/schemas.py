@@ -168,10 +168,10 @@ class Run(Frozen):
 
 
 class RunAccepted(Frozen):
-    """A run as it is after a message or an answer, and the sequence before it."""
+    """A run as it is after what was accepted for it, and the sequence before that."""
 
     run: Run
-    message: UserMessageView
+    message: UserMessageView | None
     after: int
 
     @classmethod

@@ -5,13 +5,15 @@ is found by the sweep (DESIGN.md, decision 1).
 """
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Coroutine, Iterable
+from typing import Any, assert_never
 
 import structlog
 
+from turnwright.domain.handoff import Cancel, Handoff, Start, Wake
 from turnwright.domain.run import Run
-from turnwright.executions import AWAY, Executions, Start
+from turnwright.executions import AWAY, Executions
+from turnwright.executions import Start as Started
 
 log = structlog.get_logger()
 
@@ -21,19 +23,24 @@ and until then the session's workflow id is taken."""
 
 
 class Dispatcher:
-    """Starts and wakes executions in the background."""
+    """Starts, wakes and cancels executions in the background."""
 
     def __init__(self, executions: Executions) -> None:
         self._executions = executions
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self, run: Run) -> None:
-        """Have the run's execution started."""
-        self._begin(self._start(run))
-
-    def wake(self, session_id: str, message_id: str) -> None:
-        """Have the session's execution told of an accepted answer."""
-        self._begin(self._wake(session_id, message_id))
+    def take(self, handed: Iterable[Handoff]) -> None:
+        """Have Temporal told of these."""
+        for handoff in handed:
+            match handoff:
+                case Start():
+                    self._begin(self._start(handoff.run))
+                case Wake():
+                    self._begin(self._wake(handoff))
+                case Cancel():
+                    self._begin(self._cancel(handoff.run))
+                case _:
+                    assert_never(handoff)
 
     async def close(self) -> None:
         """Give up what is still under way: the sweep goes on with it."""
@@ -49,7 +56,7 @@ class Dispatcher:
     async def _start(self, run: Run) -> None:
         for pause in PAUSES:
             try:
-                if await self._executions.start(run) is not Start.REFUSED:
+                if await self._executions.start(run) is not Started.REFUSED:
                     return
             except AWAY as error:
                 log.warning("start_postponed", run_id=run.id, because=type(error).__name__)
@@ -57,8 +64,14 @@ class Dispatcher:
             await asyncio.sleep(pause)
         log.warning("start_postponed", run_id=run.id, because="HELD")
 
-    async def _wake(self, session_id: str, message_id: str) -> None:
+    async def _wake(self, wake: Wake) -> None:
         try:
-            await self._executions.wake(session_id, message_id)
+            await self._executions.wake(wake.session_id, wake.ref)
         except AWAY as error:
-            log.warning("wake_postponed", session_id=session_id, because=type(error).__name__)
+            log.warning("wake_postponed", session_id=wake.session_id, because=type(error).__name__)
+
+    async def _cancel(self, run: Run) -> None:
+        try:
+            await self._executions.cancel(run)
+        except AWAY as error:
+            log.warning("cancel_postponed", run_id=run.id, because=type(error).__name__)

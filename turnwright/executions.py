@@ -24,6 +24,7 @@ from turnwright.encryption import data_converter
 from turnwright.settings import Settings
 from workflows.policies import TASK_TIMEOUT
 from workflows.run import RunWorkflow
+from workflows.visibility import RUN_MEMO
 
 log = structlog.get_logger()
 
@@ -31,7 +32,7 @@ RPC_TIMEOUT: Final = timedelta(seconds=5)
 AWAY: Final = (RPCError, RuntimeError)
 """What a call raises while Temporal cannot be reached: a client that was never connected yet
 raises the SDK's `RuntimeError`."""
-RUN_MEMO: Final = "run_id"
+
 
 
 class Start(StrEnum):

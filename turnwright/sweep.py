@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
+from turnwright.domain.deciding import Settle
 from turnwright.domain.errors import Fenced, Unavailable
 from turnwright.domain.ports import Owner
 from turnwright.domain.run import Failure, Run, RunStatus
@@ -23,8 +24,8 @@ from turnwright.store.pending import (
     pending_answers,
     starting_runs,
 )
-from turnwright.store.questions import settle
 from turnwright.store.run_rows import get_run
+from turnwright.store.settlement import settle
 
 log = structlog.get_logger()
 
@@ -111,6 +112,7 @@ class Sweep:
             log.warning("run_terminated", run_id=run.id)
             owner = Owner(run_id=run.id, execution_id=holder.execution_id)
             try:
-                await self.database.write(settle, owner, RunStatus.FAILED, TERMINATED)
+                step = Settle(status=RunStatus.FAILED, reason=TERMINATED.reason)
+                await self.database.write(settle, owner, step, TERMINATED)
             except Fenced:
                 log.info("run_has_another_owner", run_id=run.id)

@@ -64,6 +64,7 @@ async def wired(
         client = await connect(settings, lazy=True)
         executions = Executions(client, settings.task_queue, public_url)
         dispatcher = Dispatcher(executions)
+        database.hand_on = dispatcher.take
         stack.push_async_callback(dispatcher.close)
         providers = Providers()
         _check_models(agents, providers)

@@ -43,3 +43,6 @@ TOOL_RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=10)
 )
 """After a worker's death. Whether the tool itself runs again is decided from the log."""
+
+CANCEL_ARRIVES = timedelta(seconds=1)
+"""How long an execution whose run was cancelled through the inbox waits for Temporal's cancel."""

@@ -1,32 +1,20 @@
 """The run as a workflow: it carries out what `decide` says, and holds no content."""
 
 import asyncio
-from collections.abc import Coroutine
-from datetime import timedelta
-from typing import Any, TypeVar, assert_never
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import NoReturn, assert_never
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from activities.admission import Admission
-    from activities.calls import ToolCalls
-    from activities.inputs import (
-        AnswerInput,
-        CallInput,
-        Facts,
-        InputRef,
-        RoundInput,
-        RunInput,
-        SettleInput,
-    )
-    from activities.model_rounds import ModelRounds
-    from activities.questions import Questions
-    from turnwright.domain import turn as t
+    from activities.inputs import Facts, InputRef, RunInput
+    from turnwright.domain import deciding as d
     from turnwright.domain.run import RunStatus
-    from workflows import policies, visibility
-
-T = TypeVar("T")
+    from turnwright.domain.turn import Ended, RunRef, Turn, advance
+    from workflows import policies, steps, visibility
 
 
 @workflow.defn(name="Run")
@@ -36,18 +24,22 @@ class RunWorkflow:
     @workflow.init
     def __init__(self, run: RunInput) -> None:
         self._run = run
-        self._opened = False
+        self._turn: Turn | None = None
+        """Where the run stands; None until it is open."""
         self._inputs = 0
         """How many signals came; each is a hint to look into the inbox."""
+        self._overdue = False
+        """The run's own deadline has passed."""
 
     @workflow.signal(name="input")
     def deliver(self, ref: InputRef) -> None:
-        """An answer was accepted: it is in the inbox, under this id."""
+        """Something was accepted for the run: it is in the inbox, under this id."""
         self._inputs += 1
 
     @workflow.run
     async def run(self, run: RunInput) -> str:
         """The run's terminal status. Failed runs fail, cancelled ones are cancelled."""
+        clock = asyncio.ensure_future(self._keep_deadline(asyncio.current_task()))
         try:
             ended = await self._to_its_end()
         except (ActivityError, ApplicationError) as error:
@@ -56,137 +48,166 @@ class RunWorkflow:
             raise ApplicationError(
                 "superseded: another execution owns this run", type="Fenced", non_retryable=True
             ) from None
+        finally:
+            clock.cancel()
         visibility.show_ended(self._run, ended)
-        return self._finish(ended)
+        return await self._finish(ended)
 
-    async def _to_its_end(self) -> t.Ended:
-        try:
-            return await self._drive()
-        except asyncio.CancelledError:
-            return await self._cancel()
-        except (ActivityError, ApplicationError) as error:
-            if is_cancelled_exception(error):
-                return await self._cancel()
-            if _type_of(error) == "Fenced":
-                raise
-            return await self._end(t.Settle(status=RunStatus.FAILED, reason="internal_error"))
-
-    async def _cancel(self) -> t.Ended:
-        if not self._opened:
-            # What was accepted is in the log all the same, and a session is free only then.
-            await _shielded(self._open())
-        return await self._end(t.Settle(status=RunStatus.CANCELLED))
-
-    async def _drive(self) -> t.Ended:
-        turn = await self._open()
+    async def _to_its_end(self) -> Ended:
         while True:
-            step = t.decide(turn)
+            try:
+                return await self._drive()
+            except asyncio.CancelledError:
+                step = self._interrupted()
+            except (ActivityError, ApplicationError) as error:
+                if is_cancelled_exception(error):
+                    step = self._interrupted()
+                elif _type_of(error) == "Fenced":
+                    raise
+                else:
+                    step = d.Settle(status=RunStatus.FAILED, reason="internal_error")
+            if self._turn is None:
+                # What was accepted is in the log all the same, and a session is free only then.
+                self._turn = await steps.shielded(steps.open_run(self._run))
+            self._fold(await steps.settle(self._run.run_id, step, self._turn.sequence))
+            if self._turn.ended is None:
+                # It was given more time meanwhile. What it was doing then is in the log.
+                await self._open()
+
+    def _interrupted(self) -> d.Settle:
+        overdue, self._overdue = self._overdue, False
+        cancelled = _cancelled() or not overdue
+        return d.Settle(status=RunStatus.CANCELLED if cancelled else RunStatus.TIMED_OUT)
+
+    async def _drive(self) -> Ended:
+        turn = self._turn or await self._open()
+        while True:
+            step = d.decide(turn)
             visibility.show(self._run, turn, step)
-            if isinstance(step, t.Finish):
+            if isinstance(step, d.MoveOn):
+                self._move_on(step.run)
+            if isinstance(step, d.Finish):
                 if not _inherited(turn):
                     return step.ended
                 turn = await self._open()
                 continue
+            if isinstance(step, d.AskModel) and workflow.info().is_continue_as_new_suggested():
+                workflow.continue_as_new(self._run)
             try:
-                facts = await self._take(step)
+                done = await self._take(step, turn)
             except (ActivityError, ApplicationError) as error:
                 if _type_of(error) != "Fenced" or not _inherited(turn):
                     raise
                 turn = await self._open()
                 continue
-            for fact in facts:
-                turn = t.advance(turn, fact)
+            turn = self._fold(*done)
 
     async def _take(
-        self, step: t.AskModel | t.CallTools | t.AskUser | t.AwaitAnswer | t.Settle
-    ) -> tuple[t.Fact, ...]:
+        self,
+        step: d.AskModel
+        | d.CallTools
+        | d.RequestApprovals
+        | d.AskUser
+        | d.Sleep
+        | d.Wait
+        | d.AwaitBudget
+        | d.WrapUp
+        | d.Reflect
+        | d.Settle,
+        turn: Turn,
+    ) -> tuple[Facts, ...]:
+        run_id, after = self._run.run_id, turn.sequence
         match step:
-            case t.AskModel():
-                return await self._ask_model(step)
-            case t.CallTools():
-                return await self._call_tools(step)
-            case t.AskUser():
-                return await self._ask_user(step)
-            case t.AwaitAnswer():
-                return await self._await_answer(step)
-            case t.Settle():
-                return (await self._end(step),)
+            case d.AskModel():
+                return (await steps.ask_model(run_id, step, after),)
+            case d.CallTools():
+                return await steps.call_tools(run_id, step.calls)
+            case d.RequestApprovals() | d.AskUser() | d.Sleep():
+                return (await steps.begin_wait(run_id, step),)
+            case d.Wait():
+                return (await self._wait(step, after),)
+            case d.AwaitBudget() | d.WrapUp():
+                return (await steps.at_limit(run_id, step, after),)
+            case d.Reflect():
+                return (await steps.reflect(self._run),)
+            case d.Settle():
+                return (await steps.settle(run_id, step, after),)
             case _:
                 assert_never(step)
 
-    async def _open(self) -> t.Turn:
-        turn: t.Turn = await workflow.execute_local_activity_method(
-            Admission.open, self._run, **_STORE, summary="open the run"
-        )
-        self._opened = True
+    async def _wait(self, step: d.Wait, after: int) -> Facts:
+        seen = self._inputs
+        done = await steps.take(self._run.run_id, step, after)
+        if done.facts:
+            return done
+        left = None if step.until is None else step.until - workflow.now()
+        if left is None or left > timedelta():
+            if await _until(lambda: self._inputs > seen, left):
+                return done
+        return await steps.pass_time(self._run.run_id, after)
+
+    async def _open(self) -> Turn:
+        """Open the run, again where the opening that was replayed is another execution's."""
+        info = workflow.info()
+        run = self._run
+        if info.original_execution_run_id != info.run_id:
+            run = run.model_copy(update={"reset": True})
+        self._turn = await steps.open_run(run)
+        return self._turn
+
+    def _fold(self, *done: Facts) -> Turn:
+        """The turn after what these steps have put into the log."""
+        if self._turn is None:
+            raise RuntimeError("a run is opened before its steps")
+        turn = self._turn
+        for facts in done:
+            for fact in facts.facts:
+                turn = advance(turn, fact)
+            turn = turn.model_copy(update={"sequence": max(turn.sequence, facts.sequence)})
+        self._turn = turn
         return turn
 
-    async def _ask_model(self, step: t.AskModel) -> tuple[t.Fact, ...]:
-        done = await workflow.execute_activity_method(
-            ModelRounds.round,
-            RoundInput(run_id=self._run.run_id, round=step.round),
-            start_to_close_timeout=policies.ROUND_TIMEOUT,
-            heartbeat_timeout=policies.HEARTBEAT_TIMEOUT,
-            retry_policy=policies.ROUND_RETRY,
-            summary=f"round {step.round}",
+    async def _keep_deadline(self, main: "asyncio.Task[object] | None") -> None:
+        """Interrupt the run when its time is up, unless it was given more."""
+        while True:
+            await workflow.wait_condition(lambda: self._turn is not None and self._turn.deadline is not None)
+            if self._turn is None or (deadline := self._turn.deadline) is None:
+                return
+            moved = partial(self._has_another_deadline, deadline)
+            left = deadline - workflow.now()
+            if left > timedelta():
+                await _until(moved, left)
+                continue
+            self._fold(await steps.take_budget(self._run.run_id, self._turn.sequence))
+            if not moved() and main is not None:
+                self._overdue = True
+                main.cancel()
+                await workflow.wait_condition(moved)
+
+    def _has_another_deadline(self, than: datetime) -> bool:
+        return self._turn is None or self._turn.deadline != than
+
+    def _move_on(self, run: RunRef) -> NoReturn:
+        """Drive another run of the session, which lost its execution to this one's reset."""
+        link = None
+        if self._run.link is not None:
+            link = self._run.link.replace(self._run.run_id, run.run_id)
+        other = RunInput(
+            run_id=run.run_id,
+            session_id=self._run.session_id,
+            actor=run.actor,
+            link=link,
+            searchable=self._run.searchable,
         )
-        return done.facts
+        visibility.move_on(other)
 
-    async def _call_tools(self, step: t.CallTools) -> tuple[t.Fact, ...]:
-        done = await asyncio.gather(*(self._call_tool(call) for call in step.calls))
-        return tuple(fact for facts in done for fact in facts)
-
-    async def _call_tool(self, call: t.CallRef) -> tuple[t.Fact, ...]:
-        timeout = policies.TOOL_DEFAULT_TIMEOUT
-        if call.timeout is not None:
-            timeout = timedelta(seconds=call.timeout)
-        done = await workflow.execute_activity_method(
-            ToolCalls.call,
-            self._call(call),
-            start_to_close_timeout=timeout + policies.TOOL_MARGIN,
-            heartbeat_timeout=policies.HEARTBEAT_TIMEOUT,
-            retry_policy=policies.TOOL_RETRY,
-            summary=call.name,
-        )
-        return done.facts
-
-    async def _await_answer(self, step: t.AwaitAnswer) -> tuple[t.Fact, ...]:
-        seen = self._inputs
-        request = AnswerInput(run_id=self._run.run_id, asked=step.asked)
-        done: Facts = await workflow.execute_local_activity_method(
-            Questions.take, request, **_STORE, summary="take the answer"
-        )
-        if not done.facts:
-            await workflow.wait_condition(lambda: self._inputs > seen)
-        return done.facts
-
-    async def _end(self, step: t.Settle) -> t.Ended:
-        """Settle the run, whatever asks this execution to stop meanwhile."""
-        request = SettleInput(run_id=self._run.run_id, step=step)
-        done = await _shielded(
-            workflow.execute_local_activity_method(
-                Admission.settle, request, **_STORE, summary=f"settle: {step.status}"
-            )
-        )
-        (ended,) = done.facts
-        if not isinstance(ended, t.Ended):
-            raise TypeError("settling a run says how it ended")
-        return ended
-
-    async def _ask_user(self, step: t.AskUser) -> tuple[t.Fact, ...]:
-        done: Facts = await workflow.execute_local_activity_method(
-            Questions.ask, self._call(step.call), **_STORE, summary="ask the user"
-        )
-        return done.facts
-
-    def _call(self, call: t.CallRef) -> CallInput:
-        return CallInput(run_id=self._run.run_id, call=call)
-
-    def _finish(self, ended: t.Ended) -> str:
+    async def _finish(self, ended: Ended) -> str:
         match ended.status:
             case RunStatus.COMPLETED:
                 return ended.status
-            case RunStatus.CANCELLED if workflow.cancellation_reason() is not None:
+            # A cancel that was found in the inbox is on its way here too: only with it does
+            # Temporal show this execution as cancelled.
+            case RunStatus.CANCELLED if await _until(_cancelled, policies.CANCEL_ARRIVES):
                 raise asyncio.CancelledError
             case _:
                 reason = ended.reason or ended.status
@@ -195,31 +216,26 @@ class RunWorkflow:
                 )
 
 
-_STORE: dict[str, Any] = {
-    "start_to_close_timeout": policies.STORE_TIMEOUT,
-    "retry_policy": policies.STORE_RETRY,
-    "local_retry_threshold": policies.LOCAL_RETRY_THRESHOLD,
-}
+def _cancelled() -> bool:
+    return workflow.cancellation_reason() is not None
 
 
-def _inherited(turn: t.Turn) -> bool:
+async def _until(reached: Callable[[], bool], timeout: timedelta | None) -> bool:
+    """Whether it was reached in time."""
+    try:
+        await workflow.wait_condition(reached, timeout=timeout)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _inherited(turn: Turn) -> bool:
     """Whether another execution opened the run: a reset replays the opening of the one before it.
 
     The reset has to open the run itself then, but not before the first step that tells: what it
     replays has to stay as it was.
     """
     return turn.execution_id != workflow.info().run_id
-
-
-async def _shielded(work: Coroutine[Any, Any, T]) -> T:
-    """What `work` returns, however often this execution is asked to stop meanwhile."""
-    task = asyncio.ensure_future(work)
-    while True:
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if task.cancelled():
-                raise
 
 
 def _type_of(error: ActivityError | ApplicationError) -> str | None:

@@ -3,33 +3,44 @@
 Status, round, tool names, counts and why it waits; never conversation text (guarantee 11).
 """
 
-from typing import assert_never
+from typing import NoReturn, assert_never
 
 from temporalio import workflow
 
 from activities.inputs import RunInput
-from turnwright.domain import turn as t
+from turnwright.domain import deciding as d
 from turnwright.domain.run import RunStatus
-from turnwright.search_attributes import STATUS
+from turnwright.domain.turn import Ended, Turn
+from turnwright.search_attributes import ACTOR, RUN, STATUS
+
+RUN_MEMO = "run_id"
+"""The memo of an execution that names the run it drives."""
 
 
-def show(run: RunInput, turn: t.Turn, step: t.Step) -> None:
+def show(run: RunInput, turn: Turn, step: d.Step) -> None:
     """Show where the run stands, before it takes the step."""
-    if isinstance(step, t.Finish | t.Settle):
+    if isinstance(step, d.Finish | d.Settle | d.MoveOn):
         return
     status = RunStatus.RUNNING
-    if isinstance(step, t.AwaitAnswer):
-        status = RunStatus.WAITING_FOR_USER
+    if isinstance(step, d.Wait):
+        status = step.status
     _show(run, status, _doing(step), turn)
 
 
-def show_ended(run: RunInput, ended: t.Ended) -> None:
+def show_ended(run: RunInput, ended: Ended) -> None:
     """Show how the run ended."""
     reason = f"because of `{ended.reason}`" if ended.reason else ""
     _show(run, ended.status, reason, None)
 
 
-def _show(run: RunInput, status: RunStatus, doing: str, turn: t.Turn | None) -> None:
+def move_on(run: RunInput) -> NoReturn:
+    """End this execution, and go on as one that drives this run."""
+    if run.searchable:
+        workflow.upsert_search_attributes([RUN.value_set(run.run_id), ACTOR.value_set(run.actor)])
+    workflow.continue_as_new(run, memo={RUN_MEMO: run.run_id})
+
+
+def _show(run: RunInput, status: RunStatus, doing: str, turn: Turn | None) -> None:
     name = f"[{run.run_id}]({run.link})" if run.link else f"`{run.run_id}`"
     lines = [f"**{status}** {doing}".rstrip(), f"run {name} of `{run.actor}`"]
     if turn is not None:
@@ -41,17 +52,33 @@ def _show(run: RunInput, status: RunStatus, doing: str, turn: t.Turn | None) -> 
         workflow.upsert_search_attributes([STATUS.value_set(status)])
 
 
-def _doing(step: t.Step) -> str:
+def _doing(step: d.Step) -> str:
     match step:
-        case t.AskModel():
+        case d.AskModel():
             return f"in model round {step.round}"
-        case t.CallTools():
+        case d.CallTools():
             return "calling " + ", ".join(f"`{call.name}`" for call in step.calls)
-        case t.AskUser():
+        case d.RequestApprovals():
+            return "asking for approval"
+        case d.AskUser():
             return "asking the user"
-        case t.AwaitAnswer():
-            return f"for the answer to `{step.asked.question_id}`"
-        case t.Settle() | t.Finish():
+        case d.Sleep():
+            return "going to sleep"
+        case d.Wait():
+            return _waiting(step)
+        case d.AwaitBudget() | d.WrapUp():
+            return f"at the limit of `{step.limit}`"
+        case d.Reflect():
+            return "in a loop"
+        case d.Settle() | d.Finish() | d.MoveOn():
             return "ending"
         case _:
             assert_never(step)
+
+
+def _waiting(step: d.Wait) -> str:
+    if step.asked is not None:
+        return f"for the answer to `{step.asked.question_id}`"
+    if step.limit is not None:
+        return f"for more of `{step.limit}`"
+    return f"until {step.until:%Y-%m-%d %H:%M:%S} UTC" if step.until is not None else ""

@@ -9,7 +9,7 @@ from sqlalchemy import Table, func, insert, select
 from turnwright.domain.errors import TurnwrightError
 from turnwright.domain.events import Event, ToolReturned
 from turnwright.domain.messages import ModelResponse, Opaque, ToolCall, Usage
-from turnwright.domain.ports import Opened, Owner
+from turnwright.domain.ports import Recorded, Owner
 from turnwright.domain.run import Limits, Run, RunStatus
 from turnwright.domain.sessions import Accepted, AgentChoice, Mode, UserInput
 from turnwright.domain.turn import Asked, Ended, Settle
@@ -78,7 +78,7 @@ class Bench:
 
     async def round(
         self, owner: Owner, number: int, answer: ModelResponse, *, allow_empty: bool = False
-    ) -> Opened:
+    ) -> Recorded:
         """A model round, begun and finished."""
         work = await self.runs.begin_round(owner, number)
         return await self.runs.finish_round(

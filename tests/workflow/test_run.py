@@ -12,7 +12,7 @@ from tests.support.servers import TemporalServer
 from tests.workflow.driving import Theatre, theatre
 from turnwright import Agent, tool
 from turnwright.domain.errors import Unavailable, UnknownEvent
-from turnwright.domain.ports import Opened, Owner
+from turnwright.domain.ports import Recorded, Owner
 from turnwright.domain.run import RunStatus
 from turnwright.domain.turn import Answered, Asked, Ended, Settle
 from turnwright.search_attributes import ACTOR, ROOM, RUN, SESSION, STATUS
@@ -134,7 +134,7 @@ class Faulty(RunStore):
 
     attempts = 0
 
-    async def open(self, owner: Owner, *, displaces: str | None = None) -> Opened:
+    async def open(self, owner: Owner, *, displaces: str | None = None) -> Recorded:
         self.attempts += 1
         if self.attempts < 3:
             raise RuntimeError(f"could not insert {MARK}")

@@ -69,5 +69,5 @@ class Accepted(Frozen):
     """A run that was accepted or went on, the message that did it, and the sequence before it."""
 
     run: Run
-    message: UserMessageView
+    message: UserMessageView | None
     after: int

@@ -7,7 +7,7 @@ whatever Temporal does meanwhile (DESIGN.md, decisions 1 and 7).
 from collections.abc import Callable
 from typing import Any, Literal
 
-from sqlalchemy import insert, select
+from sqlalchemy import select
 
 from turnwright.domain.errors import (
     Invalid,
@@ -24,11 +24,9 @@ from turnwright.domain.run import Limits, Question, Run, RunStatus
 from turnwright.domain.sessions import Accepted, AgentChoice, UserInput, UserMessageView
 from turnwright.store.engine import Tx
 from turnwright.store.event_log import find, lock_session
-from turnwright.store.inbox import user_message
+from turnwright.store.inbox import put, user_message, view
 from turnwright.store.run_rows import active_root, get_run, insert_run
 from turnwright.store.tables import inbox
-
-_INSERT = insert(inbox)
 
 Choose = Callable[[str], AgentChoice]
 """The agent of this name. Raises `NotFound` where none is loaded."""
@@ -71,8 +69,8 @@ def accept_message(
         updated_at=tx.now,
     )
     insert_run(tx, run, tenant=tenant)
-    _insert(tx, "message", message_id, run, words)
-    return Accepted(run=run, message=_view(message_id, run, words, tx), after=row.last_sequence)
+    put(tx, "message", message_id, run, words.model_dump(mode="json"))
+    return Accepted(run=run, message=view(tx, message_id, run, words), after=row.last_sequence)
 
 
 def accept_answer(
@@ -111,9 +109,9 @@ def accept_answer(
     _check_choice(question, text=text, choice=choice)
     message_id = new_id("msg")
     words = UserInput(text=said, author=author)
-    _insert(tx, "answer", message_id, run, words, question_id=question.id)
-    view = _view(message_id, run, words, tx, question_id=question.id)
-    return Accepted(run=run, message=view, after=row.last_sequence)
+    put(tx, "answer", message_id, run, words.model_dump(mode="json"), settles=question.id)
+    message = view(tx, message_id, run, words, in_reply_to=question.id)
+    return Accepted(run=run, message=message, after=row.last_sequence)
 
 
 def accept_send(
@@ -127,8 +125,6 @@ def accept_send(
     run = active_root(tx, session_id)
     if run is None:
         return "message", accept_message(tx, session_id, words, tenant=tenant, choose=choose)
-    if row.status == "closed":
-        raise SessionCompleted(session_id=session_id)
     question = run.waiting.question if run.waiting else None
     waits = run.status is RunStatus.WAITING_FOR_USER and question is not None
     if not waits or (question is not None and _answered(tx, run, question.id) is not None):
@@ -178,35 +174,3 @@ def _answered(tx: Tx, run: Run, question_id: str) -> UserMessageView | None:
 def _shown(said: UserMessage, run: Run) -> UserMessageView:
     fields = said.model_dump(exclude={"message_id"})
     return UserMessageView(id=said.message_id, session_id=run.session_id, run_id=run.id, **fields)
-
-
-def _insert(
-    tx: Tx, kind: str, message_id: str, run: Run, words: UserInput, question_id: str | None = None
-) -> None:
-    tx.connection.execute(
-        _INSERT,
-        {
-            "id": message_id,
-            "kind": kind,
-            "session_id": run.session_id,
-            "run_id": run.id,
-            "settles": question_id,
-            "data": words.model_dump(mode="json"),
-            "created_at": tx.now,
-        },
-    )
-
-
-def _view(
-    message_id: str, run: Run, words: UserInput, tx: Tx, question_id: str | None = None
-) -> UserMessageView:
-    return UserMessageView(
-        id=message_id,
-        session_id=run.session_id,
-        run_id=run.id,
-        text=words.text,
-        author=words.author,
-        in_reply_to=question_id,
-        metadata=words.metadata,
-        created_at=tx.now,
-    )

@@ -20,6 +20,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from turnwright.domain.errors import Unavailable
+from turnwright.domain.handoff import Handoff
 from turnwright.live import Appended
 
 P = ParamSpec("P")
@@ -35,26 +36,35 @@ dumps = partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(","
 
 @dataclass
 class Tx:
-    """One transaction: its connection, its moment, and what it has appended, by session."""
+    """One transaction: its connection, its moment, what it has appended, by session, and what
+    Temporal is to be told of it."""
 
     connection: Connection
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     appended: Appended = field(default_factory=dict)
+    handed: list[Handoff] = field(default_factory=list)
 
 
 class Database:
     """A database, and the threads that talk to it.
 
     `write` and `read` run a function of a `Tx` in one transaction; it commits when the function
-    returns and leaves nothing behind when it raises. `on_commit` is called on the event loop
-    with what a committed transaction appended. Raises `Unavailable` when the database
-    cannot be reached in time.
+    returns and leaves nothing behind when it raises. `on_commit` and `hand_on` are called on the
+    event loop with what a committed transaction appended, and what Temporal is to be told.
+    Raises `Unavailable` when the database cannot be reached in time.
     """
 
-    def __init__(self, url: str, *, on_commit: Callable[[Appended], None] | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        on_commit: Callable[[Appended], None] | None = None,
+        hand_on: Callable[[list[Handoff]], None] | None = None,
+    ) -> None:
         self.url = make_url(url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         self.on_commit = on_commit
+        self.hand_on = hand_on
         self.writer, self.reader = _sqlite(url) if self.sqlite else _postgresql(url)
         workers = 1 if self.sqlite else POSTGRES_CONNECTIONS
         self._writes = ThreadPoolExecutor(workers, thread_name_prefix="db-write")
@@ -68,11 +78,11 @@ class Database:
         self, work: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run `work` in one writing transaction, then wake the readers of what it touched."""
-        result, appended = await _hop(
-            self._writes, self.writer, lambda tx: work(tx, *args, **kwargs)
-        )
-        if appended and self.on_commit is not None:
-            self.on_commit(appended)
+        result, tx = await _hop(self._writes, self.writer, lambda tx: work(tx, *args, **kwargs))
+        if tx.appended and self.on_commit is not None:
+            self.on_commit(tx.appended)
+        if tx.handed and self.hand_on is not None:
+            self.hand_on(tx.handed)
         return result
 
     async def read(
@@ -92,16 +102,16 @@ class Database:
 
 async def _hop(
     pool: ThreadPoolExecutor, engine: Engine, work: Callable[[Tx], T]
-) -> tuple[T, Appended]:
+) -> tuple[T, Tx]:
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(pool, _transact, engine, work)
 
 
-def _transact(engine: Engine, work: Callable[[Tx], T]) -> tuple[T, Appended]:
+def _transact(engine: Engine, work: Callable[[Tx], T]) -> tuple[T, Tx]:
     try:
         with engine.begin() as connection:
             tx = Tx(connection)
-            return work(tx), tx.appended
+            return work(tx), tx
     except (OperationalError, InterfaceError, PoolTimeout) as error:
         if _is_ours(error):
             raise

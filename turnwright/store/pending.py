@@ -5,9 +5,10 @@ from datetime import timedelta
 
 from sqlalchemy import delete, select
 
+from turnwright.domain.handoff import Cancel, Handoff, Start, Wake
 from turnwright.domain.run import ACTIVE, Run, RunStatus
 from turnwright.store.engine import Tx
-from turnwright.store.run_rows import to_run
+from turnwright.store.run_rows import active_root, to_run
 from turnwright.store.tables import answers, inbox, runs
 
 KEYS_KEPT = timedelta(hours=48)
@@ -54,14 +55,17 @@ def pending_answers(tx: Tx, *, older_than: timedelta, limit: int = 100) -> list[
     return [PendingAnswer(row.session_id, row.run_id, row.id) for row in rows]
 
 
-def waiting_answers(tx: Tx, session_id: str) -> list[PendingAnswer]:
-    """The session's accepted answers that are not in the log."""
+def waiting_handoffs(tx: Tx, session_id: str) -> list[Handoff]:
+    """What Temporal may not know yet of the session's active run."""
+    run = active_root(tx, session_id)
+    if run is None:
+        return []
+    if run.status is RunStatus.STARTING:
+        return [Start(run)]
     rows = tx.connection.execute(
-        select(inbox.c.session_id, inbox.c.run_id, inbox.c.id).where(
-            inbox.c.kind == "answer", inbox.c.session_id == session_id
-        )
+        select(inbox.c.id, inbox.c.kind).where(inbox.c.run_id == run.id).order_by(inbox.c.id)
     )
-    return [PendingAnswer(row.session_id, row.run_id, row.id) for row in rows]
+    return [Cancel(run) if row.kind == "cancel" else Wake(session_id, row.id) for row in rows]
 
 
 def forget_old_answers(tx: Tx) -> None:

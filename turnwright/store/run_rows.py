@@ -5,17 +5,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Row, bindparam, insert, select, update
+from sqlalchemy import Row, bindparam, exists, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from turnwright.domain.errors import Fenced, NotFound, SessionBusy
 from turnwright.domain.events import Event, EventData, RunStarted
 from turnwright.domain.evolve import begin, evolve
-from turnwright.domain.ports import Owner
+from turnwright.domain.handoff import Start
+from turnwright.domain.ports import Owner, Recorded
 from turnwright.domain.run import ACTIVE, Run, RunIdentity
 from turnwright.store.engine import Tx
-from turnwright.store.event_log import Draft, SessionRow, append
-from turnwright.store.tables import runs, sessions
+from turnwright.store.event_log import Draft, SessionRow, append, read_events
+from turnwright.store.tables import inbox, runs, sessions
 
 _JSON = ("waiting", "output", "failure", "usage", "limits")
 _FIELDS = tuple(Run.model_fields)
@@ -23,6 +24,13 @@ _CHANGING = tuple(name for name in _FIELDS if name not in RunIdentity.model_fiel
 
 # Built once: building a statement costs more than SQLite takes to run it.
 _GET = select(runs).where(runs.c.id == bindparam("run_id"))
+_GET_WITH_INBOX = select(
+    runs,
+    exists().where(inbox.c.run_id == runs.c.id).label("has_inputs"),
+    exists()
+    .where(inbox.c.session_id == runs.c.session_id, inbox.c.kind == "queued")
+    .label("has_queue"),
+).where(runs.c.id == bindparam("run_id"))
 _ACTIVE_ROOT = select(runs).where(
     runs.c.session_id == bindparam("of_session"),
     runs.c.parent_run_id.is_(None),
@@ -53,6 +61,10 @@ class Locked:
     session: SessionRow
     run: Run
     owner: Owner
+    has_inputs: bool = False
+    """Something was accepted for the run, and is not in its log yet."""
+    has_queue: bool = False
+    """Messages wait for the session's active run to end."""
 
     def owned(self) -> Run:
         """The run, if it is active and this owner's. Raises `Fenced`."""
@@ -68,8 +80,9 @@ def lock_run(tx: Tx, owner: Owner) -> Locked:
     if session is None:
         raise NotFound(f"There is no run {owner.run_id}.")
     tx.now = datetime.now(UTC)
-    # Read after the lock: before it, the row may be that of an earlier moment.
-    return Locked(session, get_run(tx, owner.run_id), owner)
+    # Read after the lock: before it, the rows may be those of an earlier moment.
+    row = tx.connection.execute(_GET_WITH_INBOX, {"run_id": owner.run_id}).one()
+    return Locked(session, to_run(row), owner, row.has_inputs, row.has_queue)
 
 
 def to_run(row: Row[Any]) -> Run:
@@ -92,13 +105,15 @@ def active_root(tx: Tx, session_id: str) -> Run | None:
 
 
 def insert_run(tx: Tx, run: Run, *, tenant: str) -> None:
-    """A new run's row. Raises `SessionBusy` where the session has an active root run."""
+    """A new run's row, and its execution is started. Raises `SessionBusy` where the session has an
+    active root run."""
     try:
         tx.connection.execute(insert(runs), {"tenant": tenant, **columns(run)})
     except IntegrityError as error:
         if "uq_runs_one_active_root" in str(error) or "runs.session_id" in str(error):
             raise SessionBusy(session_id=run.session_id) from error
         raise
+    tx.handed.append(Start(run))
 
 
 def save_run(tx: Tx, run: Run) -> None:
@@ -119,6 +134,21 @@ def record(tx: Tx, run: Run, facts: Sequence[Fact]) -> tuple[Run, list[Event]]:
     run = fold_in(run, appended, [data for _, data in facts])
     save_run(tx, run)
     return run, appended
+
+
+def since(tx: Tx, run: Run, event: Event) -> Recorded:
+    """What a step that is repeated has recorded before: the run's log from this event on."""
+    return Recorded(run=run, log=tuple(read_events(tx, run_id=run.id, after=event.sequence - 1)))
+
+
+def recorded(
+    tx: Tx, locked: Locked, run: Run, appended: Sequence[Event], *, after: int
+) -> Recorded:
+    """What a step appended; and what a lost attempt at it did, which the log holds `after` this
+    sequence. 0: the caller does not know where it stands."""
+    if 0 < after < locked.run.last_sequence:
+        return Recorded(run=run, log=tuple(read_events(tx, run_id=run.id, after=after)))
+    return Recorded(run=run, log=tuple(appended))
 
 
 def fold_in(run: Run, appended: Sequence[Event], facts: Sequence[EventData]) -> Run:

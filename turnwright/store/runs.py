@@ -1,19 +1,20 @@
 """The runs as the activities write them: one transaction a method, each found again by its key."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from turnwright.domain.events import ToolCalled, ToolReturned
+from turnwright.domain.deciding import Settle
+from turnwright.domain.events import RunWaiting, ToolCalled, ToolReturned
 from turnwright.domain.messages import ModelResponse
-from turnwright.domain.ports import CallWork, Opened, Owner, RoundWork
-from turnwright.domain.run import Failure, Run, RunStatus
-from turnwright.domain.turn import Answered, Asked, Ended, Settle
-from turnwright.store.calls import begin_call, finish_call, get_call
-from turnwright.store.engine import Database
+from turnwright.domain.ports import CallWork, Owner, Recorded, RoundWork
+from turnwright.domain.run import Failure, LimitName, Run, RunStatus
+from turnwright.store import budgets, calls, rounds, waits
+from turnwright.store.engine import Database, Tx
+from turnwright.store.inputs import take
 from turnwright.store.opening import open_run
-from turnwright.store.questions import ask, resume, settle
-from turnwright.store.rounds import begin_round, finish_round
-from turnwright.store.run_rows import get_run
-from turnwright.store.settlement import failure_of
+from turnwright.store.event_log import read_events
+from turnwright.store.run_rows import active_root, get_run, lock_run, recorded, since
+from turnwright.store.settlement import failure_of, settle
 
 
 class RunStore:
@@ -25,14 +26,35 @@ class RunStore:
     async def get(self, run_id: str) -> Run:
         return await self._database.read(get_run, run_id)
 
+    async def active_root(self, session_id: str) -> Run | None:
+        return await self._database.read(active_root, session_id)
+
     async def get_call(self, run_id: str, call_id: str) -> ToolCalled:
-        return await self._database.read(get_call, run_id, call_id)
+        return await self._database.read(calls.get_call, run_id, call_id)
 
-    async def open(self, owner: Owner, *, displaces: str | None = None) -> Opened:
-        return await self._database.write(open_run, owner, displaces)
+    async def open(
+        self, owner: Owner, *, displaces: str | None = None, reopens: bool = False
+    ) -> Recorded:
+        return await self._database.write(open_run, owner, displaces=displaces, reopens=reopens)
 
-    async def begin_round(self, owner: Owner, number: int) -> RoundWork:
-        return await self._database.write(begin_round, owner, number)
+    async def take(
+        self, owner: Owner, *, after: int, kinds: Sequence[str] | None = None
+    ) -> Recorded:
+        return await self._database.write(_take, owner, kinds, after)
+
+    async def pass_time(
+        self, owner: Owner, moment: datetime, *, goes_on: bool, after: int = 0
+    ) -> Recorded:
+        return await self._database.write(
+            waits.pass_time, owner, moment, goes_on=goes_on, after=after
+        )
+
+    async def begin_round(
+        self, owner: Owner, number: int, *, last: bool = False, after: int = 0
+    ) -> RoundWork:
+        return await self._database.write(
+            rounds.begin_round, owner, number, last=last, after=after
+        )
 
     async def finish_round(
         self,
@@ -42,9 +64,9 @@ class RunStore:
         *,
         message_id: str,
         allow_empty: bool,
-    ) -> Opened:
+    ) -> Recorded:
         return await self._database.write(
-            finish_round,
+            rounds.finish_round,
             owner,
             number,
             response,
@@ -53,23 +75,59 @@ class RunStore:
         )
 
     async def begin_call(self, owner: Owner, call_id: str, *, repeatable: bool) -> CallWork:
-        return await self._database.write(begin_call, owner, call_id, repeatable=repeatable)
+        return await self._database.write(calls.begin_call, owner, call_id, repeatable=repeatable)
 
     async def finish_call(
         self, owner: Owner, result: ToolReturned, *, whole: str | None = None
     ) -> ToolReturned:
-        return await self._database.write(finish_call, owner, result, whole)
+        return await self._database.write(calls.finish_call, owner, result, whole)
 
     async def ask(
-        self, owner: Owner, call_id: str, *, text: str, choices: Sequence[str] | None
-    ) -> Asked:
-        return await self._database.write(ask, owner, call_id, text, choices)
+        self,
+        owner: Owner,
+        call_id: str,
+        *,
+        text: str,
+        choices: Sequence[str] | None,
+        timeout: float | None = None,
+    ) -> Recorded:
+        return await self._database.write(waits.ask, owner, call_id, text, choices, timeout)
 
-    async def resume(self, owner: Owner, asked: Asked) -> Answered | None:
-        return await self._database.write(resume, owner, asked)
+    async def request_approvals(
+        self, owner: Owner, call_ids: Sequence[str], *, timeout: float | None
+    ) -> Recorded:
+        return await self._database.write(waits.request_approvals, owner, call_ids, timeout)
 
-    async def settle(self, owner: Owner, step: Settle) -> Ended:
-        return await self._database.write(settle, owner, step.status, failure_of(step))
+    async def sleep(self, owner: Owner, call_id: str, until: datetime) -> Recorded:
+        return await self._database.write(waits.sleep, owner, call_id, until)
 
-    async def fail(self, owner: Owner, failure: Failure) -> Ended:
-        return await self._database.write(settle, owner, RunStatus.FAILED, failure)
+    async def await_budget(self, owner: Owner, limit: LimitName, *, after: int = 0) -> Recorded:
+        return await self._database.write(budgets.await_budget, owner, limit, after=after)
+
+    async def wrap_up(self, owner: Owner, limit: LimitName, *, after: int = 0) -> Recorded:
+        return await self._database.write(budgets.wrap_up, owner, limit, after=after)
+
+    async def reflect(self, owner: Owner) -> Recorded:
+        return await self._database.write(budgets.reflect, owner)
+
+    async def settle(
+        self, owner: Owner, step: Settle, *, moment: datetime | None = None, after: int = 0
+    ) -> Recorded:
+        return await self._database.write(
+            settle, owner, step, failure_of(step), moment=moment, after=after
+        )
+
+    async def fail(self, owner: Owner, failure: Failure) -> Recorded:
+        step = Settle(status=RunStatus.FAILED, reason=failure.reason)
+        return await self._database.write(settle, owner, step, failure)
+
+
+def _take(tx: Tx, owner: Owner, kinds: Sequence[str] | None, after: int) -> Recorded:
+    locked = lock_run(tx, owner)
+    if not locked.run.status.active:
+        return Recorded(run=locked.run)
+    run, taken = take(tx, locked, locked.owned(), kinds=kinds)
+    if after == 0 and (waits := read_events(tx, run_id=run.id, types=(RunWaiting.type,))):
+        # Asked by an execution that began under the first version: it can only be waiting.
+        return since(tx, run, waits[-1])
+    return recorded(tx, locked, run, taken, after=after)
