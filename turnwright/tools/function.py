@@ -13,17 +13,15 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 from pydantic import JsonValue
 
 from turnwright.domain.messages import ToolDefinition
+from turnwright.tools.approval import Approval, approval_needed, check_approval
 from turnwright.tools.context import ToolContext
-from turnwright.tools.errors import DefinitionError
+from turnwright.tools.errors import ArgumentsInvalid, DefinitionError
 from turnwright.tools.names import TOOL_NAME
 from turnwright.tools.signature import read_signature
 from turnwright.tools.threads import in_thread
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
-
-Approval = Literal["never", "always"] | Callable[..., bool]
-"""Whether a person must allow a call; a predicate gets the validated arguments as keywords."""
 
 OnUnknown = Literal["continue", "fail"]
 
@@ -44,7 +42,7 @@ class FunctionTool(Generic[P, R_co]):
     ) -> None:
         update_wrapper(self, function)
         self.name = name if name is not None else getattr(function, "__name__", "")
-        _check(self.name, function, approval, timeout, on_unknown)
+        _check(self.name, function, timeout, on_unknown)
         self.function = function
         self.repeatable = repeatable
         """Whether running it twice does no harm; otherwise a crash leaves its outcome unknown."""
@@ -54,6 +52,7 @@ class FunctionTool(Generic[P, R_co]):
         self.on_unknown = on_unknown
         """Whether a call whose outcome is unknown is left to the model, or fails the run."""
         self._signature = read_signature(function, self.name)
+        check_approval(approval, self._signature.names, self.name)
         self.definition = ToolDefinition(
             name=self.name,
             description=description if description is not None else self._signature.description,
@@ -74,6 +73,20 @@ class FunctionTool(Generic[P, R_co]):
         Raises `ArgumentsInvalid`, whose text tells the model what to mend.
         """
         return self._signature.validate(arguments)
+
+    def needs_approval(self, arguments: dict[str, JsonValue] | str) -> bool:
+        """Whether a person must allow a call with these arguments, as a model sent them.
+
+        A predicate that raises asks for approval. Arguments that do not validate need none:
+        nothing runs under them, and the call's result says what to mend.
+        """
+        if self.approval == "never":
+            return False
+        try:
+            validated = self.validate(arguments)
+        except ArgumentsInvalid:
+            return False
+        return approval_needed(self.approval, validated)
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> object:
         """What the function returns for arguments that `validate` gave, or whatever it raises.
@@ -161,9 +174,7 @@ def _is_async(function: Callable[..., object]) -> bool:
     )
 
 
-def _check(
-    name: str, function: object, approval: object, timeout: object, on_unknown: object
-) -> None:
+def _check(name: str, function: object, timeout: object, on_unknown: object) -> None:
     if not callable(function) or isinstance(function, type):
         raise DefinitionError(f"@tool is for functions, not {function!r}")
     if not re.fullmatch(TOOL_NAME, name):
@@ -172,8 +183,6 @@ def _check(
         )
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise DefinitionError(f"tool {name}: a generator has no single result; return a list")
-    if approval not in ("never", "always") and not callable(approval):
-        raise DefinitionError(f"tool {name}: approval is 'never', 'always' or a function")
     if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
         raise DefinitionError(f"tool {name}: timeout is a number of seconds above 0, or None")
     if on_unknown not in ("continue", "fail"):

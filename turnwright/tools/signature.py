@@ -28,6 +28,11 @@ class Signature:
     _model: type[BaseModel]
     _fields: dict[str, str]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters that models give."""
+        return tuple(self._fields)
+
     def validate(self, arguments: dict[str, JsonValue] | str) -> dict[str, Any]:
         """Keyword arguments for the function, defaults included, or `ArgumentsInvalid`."""
         model = validated(self._model, arguments)
