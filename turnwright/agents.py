@@ -108,14 +108,9 @@ def unsupported(agent: Agent) -> list[str]:
     """
     asked_for = [
         ("MCP tool sources are", any(isinstance(source, MCPServer) for source in agent.tools)),
-        *((f"approval of {tool.name} is", tool.approval != "never") for tool in agent.functions),
         ("a chain of models is", len(agent.models) > 1),
-        ("can_sleep is", agent.can_sleep),
         ("delegates_to is", bool(agent.delegates_to)),
-        (f"on_limit={agent.on_limit!r} is", agent.on_limit != "fail"),
         ("context_tokens is", agent.context_tokens is not None),
-        ("ask_timeout is", agent.ask_timeout is not None),
-        ("limits.seconds is", agent.limits.seconds is not None),
     ]
     return [f"{what} not supported by this version" for what, asked in asked_for if asked]
 

@@ -82,7 +82,7 @@ def test_two_files_of_one_name_are_two_modules(tmp_path: Path) -> None:
             "agents.py:2: ValidationError: 1 valid",
         ),
         (module("ADA"), "agents.py:2: DefinitionError: agent 'ADA': name: String should match"),
-        (module("ada", more=", can_sleep=True"), "agent 'ada': can_sleep is not supported by"),
+        (module("ada", more=", context_tokens=9"), "agent 'ada': context_tokens is not supported"),
     ],
 )
 def test_a_fault_is_one_line_that_says_where_and_why(text: str, fault: str, tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_a_predicate_that_cannot_take_the_tool_s_parameters_is_refused(
 
 def test_a_predicate_need_not_take_the_context_and_one_without_a_signature_passes() -> None:
     def dear(order_id: str, amount: float, day: date, note: str) -> bool:
-        return (order_id, day, note) != () and amount > 10
+        return f"{order_id} {day} {note}" == "o-1 2026-12-01 -" and amount > 10
 
     assert refund(dear).needs_approval(ORDER)
     assert refund(dict).needs_approval(ORDER)

@@ -1,11 +1,21 @@
 """The tools that the runtime itself answers, as models are shown them and as they are checked."""
 
+import re
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+)
 
 from turnwright.domain.messages import ToolDefinition
-from turnwright.tools.names import ASK_USER
+from turnwright.tools.names import ASK_USER, SLEEP_UNTIL
 from turnwright.tools.schema import parameters, validated
 
 
@@ -56,3 +66,59 @@ ASK_USER_DEFINITION: Final = ToolDefinition(
 def ask_user_arguments(arguments: dict[str, JsonValue] | str) -> AskUser:
     """The question a model asks, or `ArgumentsInvalid` with words for the model to mend it."""
     return validated(AskUser, arguments)
+
+
+LONGEST_SLEEP: Final = timedelta(days=3652)
+"""Ten years. Who asks for more has miscalculated."""
+_MOMENT: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:?\d\d)?", re.ASCII
+)
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
+
+
+def _written_out(value: object) -> object:
+    # Pydantic alone would take a number of seconds too, and a day for its midnight.
+    moment = _MOMENT.fullmatch(value) if isinstance(value, str) else None
+    if moment is None:
+        raise ValueError("must be a date and time like 2030-01-31T09:00:00+02:00")
+    if moment[3] is None:
+        raise ValueError("must end in its offset from UTC, like Z or +02:00")
+    return value
+
+
+def _within_reach(until: datetime) -> datetime:
+    if until - datetime.now(UTC) > LONGEST_SLEEP:
+        raise ValueError("must be at most ten years from now")
+    return until
+
+
+class SleepUntil(BaseModel):
+    """What `run.sleep_until` is called with."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    until: Annotated[
+        AwareDatetime, BeforeValidator(_written_out), AfterValidator(_within_reach)
+    ] = Field(description="When to go on: RFC 3339 with offset, like 2030-01-31T09:00:00+02:00.")
+
+
+SLEEP_UNTIL_DEFINITION: Final = ToolDefinition(
+    name=SLEEP_UNTIL,
+    description=(
+        "Pause until a moment and then go on here; nobody is kept waiting by it, and it may be "
+        "months. You do not know the current time unless somebody gave it to you in this "
+        "conversation. The result is the time when you woke; a moment that has passed returns "
+        "at once."
+    ),
+    parameters=parameters(SleepUntil),
+)
+
+
+def sleep_until_arguments(arguments: dict[str, JsonValue] | str) -> datetime:
+    """The moment a model wants to sleep until, in UTC, perhaps past.
+
+    Raises `ArgumentsInvalid` with words for the model to mend it.
+    """
+    until = validated(SleepUntil, arguments).until
+    # The first day of the calendar has moments that are not in it by UTC; past is past.
+    return max(until, _EPOCH).astimezone(UTC)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from turnwright.agents import Agent, AnyTool
 from turnwright.domain.messages import ToolDefinition
-from turnwright.tools.control import ASK_USER_DEFINITION
+from turnwright.tools.control import ASK_USER_DEFINITION, SLEEP_UNTIL_DEFINITION
 from turnwright.tools.names import contract_name, wire_name
 
 
@@ -32,6 +32,8 @@ def toolset(agent: Agent) -> Toolset:
     definitions = [tool.definition for tool in agent.functions]
     if agent.can_ask_user:
         definitions.append(ASK_USER_DEFINITION)
+    if agent.can_sleep:
+        definitions.append(SLEEP_UNTIL_DEFINITION)
     return Toolset(
         definitions=tuple(
             definition.model_copy(update={"name": wire_name(definition.name)})
