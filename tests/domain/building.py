@@ -6,7 +6,7 @@ from itertools import count
 
 from turnwright.domain import events as e
 from turnwright.domain.events import Event
-from turnwright.domain.messages import Usage
+from turnwright.domain.messages import Outcome, Usage
 from turnwright.domain.run import Limits, RetryFrom, RunKind, RunStatus, RunUsage
 
 START = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
@@ -125,10 +125,16 @@ def called(call_id: str, name: str = "look", number: int = 1) -> e.ToolCalled:
     return e.ToolCalled(tool_call_id=call_id, name=name, round=number, arguments={"of": call_id})
 
 
-def returned(call_id: str, content: str = "seen", name: str = "look") -> e.ToolReturned:
+def returned(
+    call_id: str, content: str = "seen", name: str = "look", outcome: Outcome = "ok"
+) -> e.ToolReturned:
     return e.ToolReturned(
-        tool_call_id=call_id, name=name, outcome="ok", content=content, bytes=len(content)
+        tool_call_id=call_id, name=name, outcome=outcome, content=content, bytes=len(content)
     )
+
+
+def injected(text: str, source: e.InjectedBy = "steering") -> e.MessageInjected:
+    return e.MessageInjected(message_id=f"msg_{text}", text=text, source=source)
 
 
 def cancelled() -> e.RunCancelled:

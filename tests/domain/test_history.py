@@ -93,6 +93,35 @@ def test_opaque_records_go_to_their_own_run_alone() -> None:
     assert [message.opaque for message in said if message.role == "assistant"] == [None, mine]
 
 
+def test_injected_words_stand_between_rounds_and_a_round_s_results_come_first() -> None:
+    """However late the results were logged; before the first round they follow the trigger."""
+    log = b.Log().add("run_a", b.user("msg_a", "go"), b.started("run_a"), b.injected("early"))
+    log.add("run_a", b.began(1), b.injected("into the first"))
+    log.add("run_a", b.finished(1, ("c1", "look"), ("c2", "look")), b.called("c1"), b.called("c2"))
+    log.add("run_a", b.returned("c2", "2"), b.injected("mid", "reflection"), b.returned("c1", "1"))
+    log.add("run_a", b.injected("late"), b.finished(2), b.said(2, "done", final=True))
+    log.add("run_a", e.RunCompleted(usage=RunUsage()))
+    said = conversation(log, run_id="run_a")
+    assert spoken(said) == [
+        ("user", "go"), ("user", "early"), ("user", "into the first"),
+        ("assistant", ""), ("tool", "1"), ("tool", "2"), ("user", "mid"), ("user", "late"),
+        ("assistant", "done"),
+    ]  # fmt: skip
+    assert {message.run_id for message in said} == {"run_a"}
+    assert conversation(log) == said, "a later turn reads the same"
+
+
+def test_a_reopened_run_is_active_again_until_it_ends_once_more() -> None:
+    log = b.Log().add("run_a", b.user("msg_a", "one"), b.started("run_a"), b.finished(1))
+    log.add("run_a", b.said(1, "half"), e.RunFailed(usage=RunUsage()))
+    assert spoken(conversation(log)) == [("user", "one"), ("assistant", "half")]
+    log.add("run_a", e.RunReopened(execution_id="execution-2"))
+    assert conversation(log) == ()
+    log.add("run_a", b.finished(2), b.said(2, "whole", final=True))
+    log.add("run_a", e.RunCompleted(usage=RunUsage()))
+    assert spoken(conversation(log))[1:] == [("assistant", "half"), ("assistant", "whole")]
+
+
 @pytest.mark.parametrize("run_id", [None, "run_x"])
 def test_an_empty_log_is_an_empty_conversation(run_id: str | None) -> None:
     assert conversation(b.Log(), run_id=run_id) == ()

@@ -128,9 +128,7 @@ class RunUsage(Frozen):
     output_tokens: int = 0
     cost_usd: float | None = None
 
-    def plus(
-        self, usage: Usage = _NOTHING, *, rounds: int = 0, tool_calls: int = 0
-    ) -> "RunUsage":
+    def plus(self, usage: Usage = _NOTHING, *, rounds: int = 0, tool_calls: int = 0) -> "RunUsage":
         """This, and so much more."""
         costs = [cost for cost in (self.cost_usd, usage.cost_usd) if cost is not None]
         return RunUsage(
