@@ -19,3 +19,4 @@ def upgrade() -> None:
     # Only now has the column its new name, as far as SQLite's copy of the table goes.
     with op.batch_alter_table("inbox") as inbox:
         inbox.create_unique_constraint("uq_inbox_settles", ["settles"])
+    op.create_index("ix_inbox_session_id_kind_rank", "inbox", ["session_id", "kind", "rank"])

@@ -9,8 +9,9 @@ from tests.store.building import ASK, TENANT, Bench, response, result
 from turnwright.domain.errors import UnknownEvent
 from turnwright.domain.run import Failure, RunStatus
 from turnwright.store import rebuild as module
+from turnwright.store.difference import Difference
 from turnwright.store.engine import Tx
-from turnwright.store.rebuild import Difference, Report, rebuild
+from turnwright.store.rebuild import Report, rebuild
 from turnwright.store.run_rows import insert_run
 from turnwright.store.sessions import SessionChange, change_session
 from turnwright.store.tables import events, runs, sessions

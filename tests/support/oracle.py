@@ -45,6 +45,11 @@ QUERIES = {
         having sum(case when type = 'tool.returned' then 1 else 0 end) >
             sum(case when type = 'tool.called' then 1 else 0 end)
     """,
+    "a queue waits behind an active run": f"""
+        select i.id from inbox i where i.kind = 'queued' and not exists (
+            select 1 from runs r where r.session_id = i.session_id
+                and r.parent_run_id is null and r.status in ({_ACTIVE}))
+    """,
     "nothing accepted is left over by a run that has ended": f"""
         select i.id from inbox i join runs r on r.id = i.run_id
         where r.status not in ({_ACTIVE})

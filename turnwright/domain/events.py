@@ -122,16 +122,20 @@ class MessageInjected(EventData):
 
 
 class MessageQueued(EventData):
-    """A message waits for the session's active run to end; `position` counts from 1."""
+    """A message waits for the session's active run to end; `position` counts from 1.
+
+    Agent, model and limits are those that its run will have: they were chosen when it was
+    accepted.
+    """
 
     type = "message.queued"
     message_id: str
     position: int
     text: str
-    agent: str | None = None
-    model: str | None = None
-    limits: dict[str, JsonValue] | None = None
-    """The single values of the agent's limits that the message replaces."""
+    agent: str
+    agent_version: str
+    model: str
+    limits: Limits
     metadata: Metadata | None = None
     author: str | None = None
 

@@ -20,12 +20,13 @@ from turnwright.domain.errors import (
 )
 from turnwright.domain.events import UserMessage, upcast
 from turnwright.domain.ids import new_id
-from turnwright.domain.run import Limits, Question, Run, RunStatus
+from turnwright.domain.run import Question, Run, RunStatus
 from turnwright.domain.sessions import Accepted, AgentChoice, UserInput, UserMessageView
 from turnwright.store.engine import Tx
 from turnwright.store.event_log import find, lock_session
 from turnwright.store.inbox import put, user_message, view
-from turnwright.store.run_rows import active_root, get_run, insert_run
+from turnwright.store.new_runs import asked_for, new_turn
+from turnwright.store.run_rows import active_root, get_run
 from turnwright.store.tables import inbox
 
 Choose = Callable[[str], AgentChoice]
@@ -54,21 +55,8 @@ def accept_message(
     busy = active_root(tx, session_id)
     if busy is not None:
         raise SessionBusy(run_id=busy.id, run_status=busy.status, session_id=session_id)
-    run_id, message_id = new_id("run"), new_id("msg")
-    run = Run(
-        id=run_id,
-        session_id=session_id,
-        room=row.room,
-        actor=chosen.actor,
-        agent_version=chosen.version,
-        model=model or chosen.model,
-        trigger_message_id=message_id,
-        root_run_id=run_id,
-        limits=Limits(**chosen.limits.model_dump() | (limits or {})),
-        created_at=tx.now,
-        updated_at=tx.now,
-    )
-    insert_run(tx, run, tenant=tenant)
+    message_id = new_id("msg")
+    run = new_turn(tx, row, asked_for(chosen, model=model, limits=limits), trigger=message_id)
     put(tx, "message", message_id, run, words.model_dump(mode="json"))
     return Accepted(run=run, message=view(tx, message_id, run, words), after=row.last_sequence)
 

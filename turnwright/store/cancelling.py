@@ -9,6 +9,7 @@ from turnwright.domain.run import ACTIVE, Run
 from turnwright.store.engine import Tx
 from turnwright.store.event_log import lock_session
 from turnwright.store.inbox import put
+from turnwright.store.queue import withdraw_all
 from turnwright.store.run_rows import active_root, get_run
 from turnwright.store.tables import inbox, runs
 
@@ -43,7 +44,7 @@ def cancel_session(
 
     Raises `NotFound`.
     """
-    lock_session(tx, session_id, tenant=tenant)
+    withdraw_all(tx, lock_session(tx, session_id, tenant=tenant))
     run = active_root(tx, session_id)
     if run is None:
         return []

@@ -3,7 +3,8 @@
 A row of `sessions` or `runs` holds three kinds of things. Ids and the tenant are whose it is, and
 stay. Which execution owns a run is Temporal's to say, and stays. All the rest follows from the
 events, and is written here as `turnwright.domain.evolve` folds it: the function that the live run
-uses too. A run that is not in the log yet (`starting`) stays as it is.
+uses too. A run that is not in the log yet (`starting`) stays as it is. What is queued is a row of
+the inbox that the log knows, and is mended too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +18,13 @@ from sqlalchemy import Row, delete, insert, select, update
 from turnwright.domain.errors import NotFound
 from turnwright.domain.events import Event, RunStarted
 from turnwright.domain.evolve import fold, fold_session
+from turnwright.domain.queue import fold_queue
 from turnwright.domain.run import Run, RunStatus
 from turnwright.domain.sessions import Session
+from turnwright.store.difference import Difference, differing
 from turnwright.store.engine import Database, Tx
 from turnwright.store.event_log import SessionRow, lock_session, read_events
+from turnwright.store.rebuild_queue import mend_queue
 from turnwright.store.run_rows import columns
 from turnwright.store.tables import runs, sessions
 
@@ -28,21 +32,6 @@ BATCH = 200
 """Sessions whose ids are read at once."""
 
 _SESSION = tuple(name for name in Session.model_fields if name not in ("id", "active_run"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    """A row that was not what the log says. `fields` is empty for one that was not there."""
-
-    id: str
-    fields: tuple[str, ...] = ()
-    surplus: bool = False
-    """The log knows nothing of the row; it is gone now."""
-
-    def __str__(self) -> str:
-        if self.surplus:
-            return f"{self.id}: was not in the log"
-        return f"{self.id}: {', '.join(self.fields) or 'was missing'}"
 
 
 @dataclass(kw_only=True)
@@ -95,6 +84,7 @@ def rebuild_session(tx: Tx, session_id: str) -> Report:
     # Ended runs first: the index that allows one active root run is never in the way.
     for run in sorted(folded.values(), key=lambda run: run.status.active):
         report.differences += _mend_run(tx, rows.get(run.id), run, tenant=row.tenant)
+    report.differences += mend_queue(tx, row, fold_queue(log), begun=folded.keys())
     return report
 
 
@@ -113,7 +103,7 @@ def _runs(log: list[Event]) -> Iterator[Run]:
 
 def _mend_session(tx: Tx, row: SessionRow, said: Session) -> Iterator[Difference]:
     values = {name: getattr(said, name) for name in _SESSION}
-    if fields := _differing(values, row):
+    if fields := differing(values, row):
         tx.connection.execute(update(sessions).where(sessions.c.id == row.id).values(values))
         yield Difference(id=row.id, fields=fields)
 
@@ -125,7 +115,7 @@ def _mend_run(tx: Tx, row: Row[Any] | None, said: Run, *, tenant: str) -> Iterat
         yield Difference(id=said.id)
         return
     values["execution_id"] = row.execution_id
-    if fields := _differing(values, row):
+    if fields := differing(values, row):
         tx.connection.execute(update(runs).where(runs.c.id == said.id).values(values))
         yield Difference(id=said.id, fields=fields)
 
@@ -137,7 +127,3 @@ def _remove_surplus(
         if row.id not in folded and row.status != RunStatus.STARTING:
             tx.connection.execute(delete(runs).where(runs.c.id == row.id))
             yield Difference(id=row.id, surplus=True)
-
-
-def _differing(said: dict[str, Any], row: Row[Any]) -> tuple[str, ...]:
-    return tuple(name for name, value in said.items() if getattr(row, name) != value)

@@ -14,6 +14,7 @@ from turnwright.domain.run import ACTIVE, RunStatus
 from turnwright.domain.sessions import ActiveRun, Mode, Session
 from turnwright.store.engine import Tx
 from turnwright.store.event_log import Draft, SessionRow, append, lock_session
+from turnwright.store.queue import withdraw_all
 from turnwright.store.run_rows import active_root
 from turnwright.store.tables import live_texts, runs, sessions
 
@@ -83,7 +84,8 @@ def change_session(tx: Tx, session_id: str, change: SessionChange, *, tenant: st
 
 
 def close(tx: Tx, row: SessionRow) -> None:
-    """Close the session and log it. Its row has to be locked."""
+    """Withdraw what is queued, close the session and log it. Its row has to be locked."""
+    withdraw_all(tx, row)
     tx.connection.execute(
         update(sessions).where(sessions.c.id == row.id).values(status="closed", closed_at=tx.now)
     )

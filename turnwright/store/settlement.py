@@ -15,6 +15,7 @@ from turnwright.store.calls import outcome_of, returned_key
 from turnwright.store.engine import Tx
 from turnwright.store.event_log import read_events
 from turnwright.store.inputs import cancel_fact, open_approvals, take
+from turnwright.store.queue import dequeue
 from turnwright.store.run_rows import Fact, Locked, lock_run, record, recorded
 from turnwright.store.sessions import close
 from turnwright.store.tables import checkpoints, live_texts, runs
@@ -108,8 +109,11 @@ def end(
     facts.append((f"{run.id}/end/{run.execution_id}", ending))
     run, ended = record(tx, run, facts)
     _forget(tx, run)
-    if locked.session.mode == "task" and locked.session.status == "open":
-        close(tx, locked.session)
+    if run.parent_run_id is None:
+        if locked.session.mode == "task" and locked.session.status == "open":
+            close(tx, locked.session)
+        elif locked.has_queue:
+            dequeue(tx, locked.session)
     return run, appended + ended
 
 

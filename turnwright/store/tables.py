@@ -157,6 +157,7 @@ inbox = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Index("ix_inbox_run_id", "run_id"),
     Index("ix_inbox_kind_created_at", "kind", "created_at"),
+    Index("ix_inbox_session_id_kind_rank", "session_id", "kind", "rank"),
 )
 
 answers = Table(
