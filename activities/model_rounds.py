@@ -14,6 +14,7 @@ from activities.inputs import Facts, RoundInput
 from activities.referee import Referee
 from turnwright.agents import Agent
 from turnwright.domain.errors import ModelError
+from turnwright.domain.limits import reached
 from turnwright.domain.messages import (
     Message,
     ModelRequest,
@@ -21,7 +22,6 @@ from turnwright.domain.messages import (
     ToolCall,
     ToolDefinition,
 )
-from turnwright.domain.limits import reached
 from turnwright.domain.ports import LiveText, Models, Owner, RoundWork, Runs
 from turnwright.domain.run import Failure, Run
 from turnwright.domain.turn import Attempted

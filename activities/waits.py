@@ -47,7 +47,7 @@ class Waits:
             request.call.id,
             text=question.question,
             choices=question.choices,
-            timeout=agent.ask_timeout,
+            within=agent.ask_timeout,
         )
         return self.referee.facts(asked)
 
@@ -76,7 +76,7 @@ class Waits:
         requested = await self.runs.request_approvals(
             owner_of(request.run_id),
             [call.id for call in request.calls],
-            timeout=agent.approval_timeout if isinstance(agent, Agent) else None,
+            within=agent.approval_timeout if isinstance(agent, Agent) else None,
         )
         return self.referee.facts(requested)
 

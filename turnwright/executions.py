@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import structlog
-from temporalio.client import Client, TLSConfig, WorkflowExecutionStatus
+from temporalio.client import Client, TLSConfig, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.common import (
     SearchAttributePair,
     TypedSearchAttributes,
@@ -34,7 +34,6 @@ AWAY: Final = (RPCError, RuntimeError)
 raises the SDK's `RuntimeError`."""
 
 
-
 class Start(StrEnum):
     """What came of starting a run's execution."""
 
@@ -52,8 +51,10 @@ class Holder:
     execution_id: str
     run_id: str | None
     open: bool
-    terminated_at: datetime | None
+    terminated_at: datetime | None = None
     """When somebody terminated it, if somebody did."""
+    failed_at: datetime | None = None
+    """When it failed, if it did."""
 
 
 async def connect(settings: Settings, *, lazy: bool = False) -> Client:
@@ -161,6 +162,22 @@ class Executions:
             raise
         return True
 
+    async def cancel(self, run: Run) -> bool:
+        """Ask the run's open execution, and no other, to cancel. False if it has none.
+
+        Asking twice is harmless. Raises `RPCError`.
+        """
+        holder = await self.holder(run.session_id)
+        if holder is None or not holder.open or holder.run_id != run.id:
+            return False
+        try:
+            await self._execution(run.session_id, holder).cancel(rpc_timeout=RPC_TIMEOUT)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return False
+            raise
+        return True
+
     async def holder(self, session_id: str) -> Holder | None:
         """The latest execution under the session's workflow id; None if there is none."""
         handle = self.client.get_workflow_handle(workflow_id(session_id))
@@ -170,13 +187,13 @@ class Executions:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return None
             raise
+        status, closed = description.status, description.close_time
         return Holder(
             execution_id=description.run_id,
             run_id=await description.memo_value(RUN_MEMO, None, type_hint=str),
-            open=description.status is WorkflowExecutionStatus.RUNNING,
-            terminated_at=description.close_time
-            if description.status is WorkflowExecutionStatus.TERMINATED
-            else None,
+            open=status is WorkflowExecutionStatus.RUNNING,
+            terminated_at=closed if status is WorkflowExecutionStatus.TERMINATED else None,
+            failed_at=closed if status is WorkflowExecutionStatus.FAILED else None,
         )
 
     async def is_current(self, session_id: str, execution_id: str) -> bool:
@@ -186,10 +203,13 @@ class Executions:
 
     async def dismiss(self, session_id: str, holder: Holder) -> None:
         """Terminate an execution whose run has ended without it."""
-        handle = self.client.get_workflow_handle(
-            workflow_id(session_id), run_id=holder.execution_id
+        await self._execution(session_id, holder).terminate(
+            reason="its run has ended", rpc_timeout=RPC_TIMEOUT
         )
-        await handle.terminate(reason="its run has ended", rpc_timeout=RPC_TIMEOUT)
+
+    def _execution(self, session_id: str, holder: Holder) -> WorkflowHandle[Any, Any]:
+        """That execution: not whichever is the latest under the session's workflow id."""
+        return self.client.get_workflow_handle(workflow_id(session_id), run_id=holder.execution_id)
 
 
 def _attributes(run: Run) -> TypedSearchAttributes:

@@ -141,9 +141,9 @@ class RunWorkflow:
         if done.facts:
             return done
         left = None if step.until is None else step.until - workflow.now()
-        if left is None or left > timedelta():
-            if await _until(lambda: self._inputs > seen, left):
-                return done
+        in_time = left is None or left > timedelta()
+        if in_time and await _until(lambda: self._inputs > seen, left):
+            return done
         return await steps.pass_time(self._run.run_id, after)
 
     async def _open(self) -> Turn:
@@ -170,7 +170,9 @@ class RunWorkflow:
     async def _keep_deadline(self, main: "asyncio.Task[object] | None") -> None:
         """Interrupt the run when its time is up, unless it was given more."""
         while True:
-            await workflow.wait_condition(lambda: self._turn is not None and self._turn.deadline is not None)
+            await workflow.wait_condition(
+                lambda: self._turn is not None and self._turn.deadline is not None
+            )
             if self._turn is None or (deadline := self._turn.deadline) is None:
                 return
             moved = partial(self._has_another_deadline, deadline)
@@ -220,10 +222,10 @@ def _cancelled() -> bool:
     return workflow.cancellation_reason() is not None
 
 
-async def _until(reached: Callable[[], bool], timeout: timedelta | None) -> bool:
+async def _until(reached: Callable[[], bool], within: timedelta | None) -> bool:
     """Whether it was reached in time."""
     try:
-        await workflow.wait_condition(reached, timeout=timeout)
+        await workflow.wait_condition(reached, timeout=within)
     except TimeoutError:
         return False
     return True

@@ -6,13 +6,14 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Table, func, insert, select
 
+from turnwright.domain.deciding import Settle
 from turnwright.domain.errors import TurnwrightError
-from turnwright.domain.events import Event, ToolReturned
+from turnwright.domain.events import Event, QuestionAsked, ToolReturned, decode
 from turnwright.domain.messages import ModelResponse, Opaque, ToolCall, Usage
-from turnwright.domain.ports import Recorded, Owner
+from turnwright.domain.ports import Owner, Recorded
 from turnwright.domain.run import Limits, Run, RunStatus
 from turnwright.domain.sessions import Accepted, AgentChoice, Mode, UserInput
-from turnwright.domain.turn import Asked, Ended, Settle
+from turnwright.domain.turn import Asked
 from turnwright.store.admission import accept_answer, accept_message
 from turnwright.store.engine import Database, Tx
 from turnwright.store.event_log import read_events
@@ -48,6 +49,12 @@ def result(call_id: str, content: str = "seen") -> ToolReturned:
     return ToolReturned(
         tool_call_id=call_id, name="look", outcome="ok", content=content, bytes=len(content)
     )
+
+
+def asked_in(recorded: Recorded) -> Asked:
+    """The question that a step put."""
+    (data,) = (data for x in recorded.log if isinstance(data := decode(x), QuestionAsked))
+    return Asked(call_id=data.tool_call_id, question_id=data.question_id, deadline=data.deadline)
 
 
 @dataclass
@@ -91,7 +98,9 @@ class Bench:
         """A run that waits for the user."""
         owner = await self.started(session_id)
         await self.round(owner, 1, response("Well", ("c1", ASK)))
-        return owner, await self.runs.ask(owner, "c1", text="Which?", choices=choices)
+        return owner, asked_in(
+            await self.runs.ask(owner, "c1", text="Which?", choices=choices, within=None)
+        )
 
     async def answer(
         self,
@@ -112,8 +121,8 @@ class Bench:
             question_id=question_id,
         )
 
-    async def settle(self, owner: Owner, status: RunStatus) -> Ended:
-        return await self.runs.settle(owner, Settle(status=status))
+    async def settle(self, owner: Owner, status: RunStatus) -> Run:
+        return (await self.runs.settle(owner, Settle(status=status))).run
 
     async def run(self, owner: Owner) -> Run:
         return await self.database.read(get_run, owner.run_id)

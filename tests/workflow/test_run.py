@@ -12,7 +12,7 @@ from tests.support.servers import TemporalServer
 from tests.workflow.driving import Theatre, theatre
 from turnwright import Agent, tool
 from turnwright.domain.errors import Unavailable, UnknownEvent
-from turnwright.domain.ports import Recorded, Owner
+from turnwright.domain.ports import Owner, Recorded
 from turnwright.domain.run import RunStatus
 from turnwright.domain.turn import Answered, Asked, Ended, Settle
 from turnwright.search_attributes import ACTOR, ROOM, RUN, SESSION, STATUS

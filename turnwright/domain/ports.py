@@ -141,12 +141,12 @@ class Runs(Protocol):
         *,
         text: str,
         choices: Sequence[str] | None,
-        timeout: float | None,
+        within: float | None,
     ) -> Recorded:
-        """Log the question, and that the run waits for its answer, `timeout` seconds at most."""
+        """Log the question, and that the run waits for its answer, `within` seconds at most."""
 
     async def request_approvals(
-        self, owner: Owner, call_ids: Sequence[str], *, timeout: float | None
+        self, owner: Owner, call_ids: Sequence[str], *, within: float | None
     ) -> Recorded:
         """Log that these calls need a person's decision, and that the run waits for it."""
 

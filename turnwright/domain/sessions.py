@@ -65,9 +65,15 @@ class AgentChoice(Frozen):
     limits: Limits
 
 
-class Accepted(Frozen):
-    """A run that was accepted or went on, the message that did it, and the sequence before it."""
+class Acceptance(Frozen):
+    """What was accepted for a run, which is as it was before, and the sequence before it."""
 
     run: Run
-    message: UserMessageView | None
+    message: UserMessageView | None = None
     after: int
+
+
+class Accepted(Acceptance):
+    """The acceptance of a user's words."""
+
+    message: UserMessageView

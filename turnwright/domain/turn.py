@@ -318,9 +318,7 @@ def fold(
 
 def facts(run: Run, log: Iterable[e.Event], refer: Refer) -> list[Fact]:
     """These events of a run as facts, and its end if it has ended. `run` is as they left it."""
-    found = [
-        fact for event in log if (fact := _fact(run, e.decode(event), refer)) is not None
-    ]
+    found = [fact for event in log if (fact := _fact(run, e.decode(event), refer)) is not None]
     return found if run.status.active else [*found, ended(run)]
 
 

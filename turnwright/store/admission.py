@@ -109,7 +109,7 @@ def accept_send(
 
     Raises `SessionCompleted`, `SessionNotAwaitingUser`, and what an answer may be refused with.
     """
-    row = lock_session(tx, session_id, tenant=tenant)
+    lock_session(tx, session_id, tenant=tenant)
     run = active_root(tx, session_id)
     if run is None:
         return "message", accept_message(tx, session_id, words, tenant=tenant, choose=choose)

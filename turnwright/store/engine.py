@@ -36,8 +36,10 @@ dumps = partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(","
 
 @dataclass
 class Tx:
-    """One transaction: its connection, its moment, what it has appended, by session, and what
-    Temporal is to be told of it."""
+    """One transaction: its connection, its moment, and what comes of it once it is committed.
+
+    `appended`: new events, by session; `handed`: what Temporal is to be told.
+    """
 
     connection: Connection
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -100,9 +102,7 @@ class Database:
         self.reader.dispose()
 
 
-async def _hop(
-    pool: ThreadPoolExecutor, engine: Engine, work: Callable[[Tx], T]
-) -> tuple[T, Tx]:
+async def _hop(pool: ThreadPoolExecutor, engine: Engine, work: Callable[[Tx], T]) -> tuple[T, Tx]:
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(pool, _transact, engine, work)
 

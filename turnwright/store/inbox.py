@@ -18,7 +18,13 @@ _INSERT = insert(inbox)
 
 
 def put(
-    tx: Tx, kind: Kind, row_id: str, run: Run, data: Mapping[str, Any], *, settles: str | None = None
+    tx: Tx,
+    kind: Kind,
+    row_id: str,
+    run: Run,
+    data: Mapping[str, Any],
+    *,
+    settles: str | None = None,
 ) -> None:
     """Keep what was accepted for this run, and have its execution told.
 

@@ -6,7 +6,7 @@ from typing import Any
 from turnwright.domain.errors import RunNotRetryable, SessionCompleted
 from turnwright.domain.ids import new_id
 from turnwright.domain.run import Limits, RetryFrom, Run, RunStatus
-from turnwright.domain.sessions import Accepted
+from turnwright.domain.sessions import Acceptance
 from turnwright.store.admission import Choose
 from turnwright.store.engine import Tx
 from turnwright.store.event_log import lock_session
@@ -25,7 +25,7 @@ def accept_retry(
     start: RetryFrom = "checkpoint",
     model: str | None = None,
     limits: Mapping[str, Any] | None = None,
-) -> Accepted:
+) -> Acceptance:
     """A new attempt at the run's trigger, `starting`, with usage and deadline anew.
 
     It has the model and the limits that the run had at its end, but for what is named here, and
@@ -59,7 +59,7 @@ def accept_retry(
         updated_at=tx.now,
     )
     insert_run(tx, run, tenant=tenant)
-    return Accepted(run=run, message=None, after=row.last_sequence)
+    return Acceptance(run=run, after=row.last_sequence)
 
 
 def _obstacle(tx: Tx, run: Run) -> str | None:

@@ -28,9 +28,7 @@ _KEEP = insert(checkpoints)
 _NO_LIVE_TEXT = delete(live_texts).where(live_texts.c.run_id == bindparam("of_run"))
 
 
-def begin_round(
-    tx: Tx, owner: Owner, number: int, *, last: bool, after: int
-) -> RoundWork:
+def begin_round(tx: Tx, owner: Owner, number: int, *, last: bool, after: int) -> RoundWork:
     """See `turnwright.domain.ports.Runs.begin_round`."""
     locked = lock_run(tx, owner)
     run = locked.run
@@ -57,9 +55,7 @@ def _attempt(tx: Tx, run: Run, number: int, first: Event | None) -> tuple[int, s
     """Which attempt at the round this is, and the id of the text in all of them."""
     if first is None:
         return 1, new_id("msg")
-    starts = read_events(
-        tx, run_id=run.id, types=(e.RoundStarted.type,), after=first.sequence - 1
-    )
+    starts = read_events(tx, run_id=run.id, types=(e.RoundStarted.type,), after=first.sequence - 1)
     attempts = sum(event.data["round"] == number for event in starts)
     return attempts + 1, str(first.data["message_id"])
 
@@ -91,9 +87,7 @@ def finish_round(
     waiting = pending(tx, locked)
     final = not (waiting.text or waiting.cancel)
     facts = _facts(run, number, response, message_id, final=final)
-    run, appended = _last(
-        tx, locked, facts, waiting, ok=bool(response.text) or allow_empty
-    )
+    run, appended = _last(tx, locked, facts, waiting, ok=bool(response.text) or allow_empty)
     return Recorded(run=run, log=tuple(appended))
 
 

@@ -105,8 +105,10 @@ def active_root(tx: Tx, session_id: str) -> Run | None:
 
 
 def insert_run(tx: Tx, run: Run, *, tenant: str) -> None:
-    """A new run's row, and its execution is started. Raises `SessionBusy` where the session has an
-    active root run."""
+    """A new run's row; its execution is started then.
+
+    Raises `SessionBusy` where the session has an active root run.
+    """
     try:
         tx.connection.execute(insert(runs), {"tenant": tenant, **columns(run)})
     except IntegrityError as error:
@@ -144,8 +146,10 @@ def since(tx: Tx, run: Run, event: Event) -> Recorded:
 def recorded(
     tx: Tx, locked: Locked, run: Run, appended: Sequence[Event], *, after: int
 ) -> Recorded:
-    """What a step appended; and what a lost attempt at it did, which the log holds `after` this
-    sequence. 0: the caller does not know where it stands."""
+    """What a step appended, and what a lost attempt at it did.
+
+    That is what the log holds `after` this sequence; 0 if the caller does not know where it is.
+    """
     if 0 < after < locked.run.last_sequence:
         return Recorded(run=run, log=tuple(read_events(tx, run_id=run.id, after=after)))
     return Recorded(run=run, log=tuple(appended))

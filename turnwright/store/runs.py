@@ -10,9 +10,9 @@ from turnwright.domain.ports import CallWork, Owner, Recorded, RoundWork
 from turnwright.domain.run import Failure, LimitName, Run, RunStatus
 from turnwright.store import budgets, calls, rounds, waits
 from turnwright.store.engine import Database, Tx
+from turnwright.store.event_log import read_events
 from turnwright.store.inputs import take
 from turnwright.store.opening import open_run
-from turnwright.store.event_log import read_events
 from turnwright.store.run_rows import active_root, get_run, lock_run, recorded, since
 from turnwright.store.settlement import failure_of, settle
 
@@ -52,9 +52,7 @@ class RunStore:
     async def begin_round(
         self, owner: Owner, number: int, *, last: bool = False, after: int = 0
     ) -> RoundWork:
-        return await self._database.write(
-            rounds.begin_round, owner, number, last=last, after=after
-        )
+        return await self._database.write(rounds.begin_round, owner, number, last=last, after=after)
 
     async def finish_round(
         self,
@@ -89,14 +87,14 @@ class RunStore:
         *,
         text: str,
         choices: Sequence[str] | None,
-        timeout: float | None = None,
+        within: float | None = None,
     ) -> Recorded:
-        return await self._database.write(waits.ask, owner, call_id, text, choices, timeout)
+        return await self._database.write(waits.ask, owner, call_id, text, choices, within)
 
     async def request_approvals(
-        self, owner: Owner, call_ids: Sequence[str], *, timeout: float | None
+        self, owner: Owner, call_ids: Sequence[str], *, within: float | None
     ) -> Recorded:
-        return await self._database.write(waits.request_approvals, owner, call_ids, timeout)
+        return await self._database.write(waits.request_approvals, owner, call_ids, within)
 
     async def sleep(self, owner: Owner, call_id: str, until: datetime) -> Recorded:
         return await self._database.write(waits.sleep, owner, call_id, until)

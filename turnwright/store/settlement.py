@@ -158,9 +158,7 @@ def _cut(tx: Tx, run: Run) -> list[e.ToolReturned]:
     if not calls:
         return []
     starts = [e.decode(x) for x in read_events(tx, run_id=run.id, types=(e.ToolStarted.type,))]
-    in_doubt = {
-        x.tool_call_id for x in starts if isinstance(x, e.ToolStarted) and not x.repeatable
-    }
+    in_doubt = {x.tool_call_id for x in starts if isinstance(x, e.ToolStarted) and not x.repeatable}
     return [
         outcome_of(call.tool_call_id, call.name, "unknown", UNKNOWN)
         if call.tool_call_id in in_doubt

@@ -85,9 +85,7 @@ def sleep(tx: Tx, owner: Owner, call_id: str, until: datetime) -> Recorded:
     return _record(tx, locked.owned(), [(key, waiting)])
 
 
-def pass_time(
-    tx: Tx, owner: Owner, moment: datetime, *, goes_on: bool, after: int
-) -> Recorded:
+def pass_time(tx: Tx, owner: Owner, moment: datetime, *, goes_on: bool, after: int) -> Recorded:
     """See `turnwright.domain.ports.Runs.pass_time`.
 
     What was accepted comes first: an answer that was told 202 is not late.
