@@ -4,7 +4,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from fastapi import FastAPI
 
-from api import agents, errors, events, health, messages, openapi, runs, sessions, stream
+from api import agents, errors, events, health, messages, openapi, queue, runs, sessions, stream
 from api.metrics import Measured, Metrics
 from api.middleware import BodyLimit, Boundary
 from api.parts import ApiParts
@@ -26,7 +26,7 @@ def create_app(parts: ApiParts) -> FastAPI:
     app.state.parts = parts
     app.state.rates = Rates(parts.settings.rate_limit)
     errors.install(app)
-    for module in (sessions, messages, events, stream, runs, agents, health):
+    for module in (sessions, messages, queue, events, stream, runs, agents, health):
         app.include_router(module.router)
     app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]
     # The last one added is the outermost.

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -37,6 +38,14 @@ def decode_id(prefix: Prefix, cursor: str | None) -> str | None:
     if value is not None and not is_id(prefix, value):
         raise invalid([{"loc": ["query", "cursor"], "msg": "is not a cursor of this list"}])
     return value
+
+
+def decode_rank(cursor: str | None) -> int | None:
+    """The rank that a cursor of a queue goes on after. Raises `Invalid`."""
+    value = decode(cursor)
+    if value is not None and not re.fullmatch(r"0|-?[1-9]\d{0,8}", value):
+        raise invalid([{"loc": ["query", "cursor"], "msg": "is not a cursor of this list"}])
+    return None if value is None else int(value)
 
 
 def page(found: list[T], limit: int, *, last: Callable[[T], str]) -> Page[T]:

@@ -10,10 +10,12 @@ from api.errors import invalid
 from api.mutations import Done, Mutating, Mutation
 from api.openapi import problems
 from api.route import CheckedRoute
-from api.schemas import Answer, NewMessage, RunAccepted, Sent, Words
+from api.schemas import Answer, NewMessage, Queued, RunAccepted, Sent, Words
 from turnwright.domain.errors import Invalid
+from turnwright.domain.queue import QueuedMessage
 from turnwright.domain.sessions import Accepted, UserInput
-from turnwright.store.admission import accept_answer, accept_message, accept_send
+from turnwright.store.admission import accept_answer, accept_send
+from turnwright.store.busy import accept_if_busy
 from turnwright.store.engine import Tx
 
 router = APIRouter(prefix="/v1", tags=["messages"], route_class=CheckedRoute)
@@ -24,25 +26,28 @@ NOT_YET: Final = "is not supported by this version"
 @router.post(
     "/sessions/{session_id}/messages",
     status_code=202,
-    response_model=RunAccepted,
+    response_model=RunAccepted | Queued,
     responses=problems(404, 409, 413, 422, 503),
 )
 async def post_message(session_id: SessionId, asked: NewMessage, mutation: Mutating) -> Response:
-    """Start a run for a user's message."""
+    """Start a run for a user's message, or do with a busy session as the message says."""
     _check_supported(asked)
     _check_model(mutation, asked.model)
 
     def act(tx: Tx) -> Done:
-        accepted = accept_message(
+        accepted = accept_if_busy(
             tx,
             session_id,
             _said(mutation, asked.text, asked.metadata),
+            if_busy=asked.if_busy,
             tenant=mutation.caller.tenant,
             choose=mutation.parts.choose,
             agent=asked.agent,
             model=asked.model,
             limits=asked.limits.model_dump(exclude_unset=True) if asked.limits else None,
         )
+        if isinstance(accepted, QueuedMessage):
+            return Done(status=202, body=Queued.of(accepted), session_id=session_id)
         return _done(accepted, RunAccepted.of(accepted, mutation.parts.place))
 
     return await mutation.perform(act)
@@ -110,8 +115,12 @@ def _done(accepted: Accepted, told: RunAccepted | Sent) -> Done:
 def _check_supported(asked: NewMessage) -> None:
     """Raise `Invalid` for what callers may one day ask for: nothing is silently ignored."""
     faults = []
-    if asked.if_busy != "reject":
-        faults.append({"loc": ["body", "if_busy"], "msg": f"{asked.if_busy} {NOT_YET}"})
+    if asked.if_busy == "steer":
+        faults += [
+            {"loc": ["body", name], "msg": "cannot be asked for with if_busy: steer"}
+            for name in ("agent", "model", "limits")
+            if getattr(asked, name) is not None
+        ]
     if asked.limits is not None and asked.limits.seconds is not None:
         faults.append({"loc": ["body", "limits", "seconds"], "msg": f"a deadline {NOT_YET}"})
     if faults:

@@ -18,12 +18,17 @@ from turnwright.domain.errors import Invalid, NotFound
 from turnwright.domain.ids import Prefix, is_id
 from turnwright.keys import ANYBODY, Caller, Scope
 from turnwright.store.keys import find_caller
+from turnwright.store.queue import require_queued
 from turnwright.store.reading import require_session
 from turnwright.store.run_rows import get_run
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
-PREFIXES: Final[Mapping[str, Prefix]] = {"session_id": "ses", "run_id": "run"}
+PREFIXES: Final[Mapping[str, Prefix]] = {
+    "session_id": "ses",
+    "run_id": "run",
+    "message_id": "msg",
+}
 """The kinds of identifier that paths hold."""
 
 
@@ -108,6 +113,8 @@ async def _check_existence(parts: ApiParts, caller: Caller, path: Mapping[str, s
         await parts.database.read(require_session, path["session_id"], tenant=caller.tenant)
     if "run_id" in path:
         await parts.database.read(get_run, path["run_id"], tenant=caller.tenant)
+    if "message_id" in path:
+        await parts.database.read(require_queued, path["session_id"], path["message_id"])
     if "name" in path:
         parts.choose(path["name"])
 

@@ -11,6 +11,7 @@ from turnwright.domain import run as domain
 from turnwright.domain.base import Frozen
 from turnwright.domain.ids import workflow_id
 from turnwright.domain.messages import Message
+from turnwright.domain.queue import IfBusy, QueuedMessage
 from turnwright.domain.sessions import Accepted, Mode, UserMessageView
 
 T = TypeVar("T")
@@ -30,8 +31,6 @@ EVENT_TYPES: Final = frozenset(
     }
 )
 """Every type of CONTRACT.md, so that a filter may name one that no log holds yet."""
-
-IfBusy = Literal["reject", "enqueue", "interrupt", "steer"]
 
 
 class Request(BaseModel):
@@ -179,6 +178,24 @@ class RunAccepted(Frozen):
         """What acceptance answers."""
         run = Run.of(accepted.run, place)
         return cls(run=run, message=accepted.message, after=accepted.after)
+
+
+class InQueue(Frozen):
+    """A queued message, and its place: 1 is the next to become a run."""
+
+    message_id: str
+    position: int
+
+
+class Queued(Frozen):
+    """What a message that waits is answered."""
+
+    queued: InQueue
+
+    @classmethod
+    def of(cls, message: QueuedMessage) -> Self:
+        """What acceptance into the queue answers."""
+        return cls(queued=InQueue(message_id=message.message_id, position=message.position))
 
 
 class Sent(Frozen):

@@ -106,6 +106,8 @@ async def test_the_description_names_every_route_and_its_refusals(idle_app: App)
         "/v1/sessions",
         "/v1/sessions/{session_id}",
         "/v1/sessions/{session_id}/messages",
+        "/v1/sessions/{session_id}/queue",
+        "/v1/sessions/{session_id}/queue/{message_id}",
         "/v1/sessions/{session_id}/send",
         "/v1/sessions/{session_id}/events",
         "/v1/sessions/{session_id}/stream",

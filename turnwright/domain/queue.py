@@ -3,12 +3,16 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
 
 from turnwright.domain import events as e
 from turnwright.domain.base import Frozen
 from turnwright.domain.events import Event, Metadata
 from turnwright.domain.run import Limits
 from turnwright.domain.sessions import AgentChoice
+
+IfBusy = Literal["reject", "enqueue", "interrupt", "steer"]
+"""What a message wants of an active run."""
 
 
 class QueuedMessage(Frozen):
