@@ -12,6 +12,7 @@ from turnwright.domain.ports import Owner
 from turnwright.domain.queue import QueuedMessage, fold_queue
 from turnwright.domain.run import Limits, Run, RunStatus
 from turnwright.domain.sessions import Accepted, UserInput
+from turnwright.store.busy import accept_if_busy
 from turnwright.store.engine import Database, Tx
 from turnwright.store.event_log import lock_session, read_events
 from turnwright.store.new_runs import asked_for
@@ -144,6 +145,32 @@ async def test_no_other_caller_gets_in_between(bench: Bench, open_database: Open
     _, *said = await asyncio.gather(bench.settle(owner, RunStatus.COMPLETED), *posts)
     assert [type(x) for x in said] == [SessionBusy] * 9
     assert (await following(bench, session_id)).trigger_message_id == ids[0]
+
+
+async def test_messages_that_race_the_end_of_a_run_wait_or_start_one_and_none_is_left_lying(
+    bench: Bench, open_database: OpenDatabase
+) -> None:
+    session_id, owner = await busy(bench)
+    views = [open_database() for _ in range(3)]
+    posts = [
+        views[i % 3].write(
+            accept_if_busy,
+            session_id,
+            UserInput(text=str(i)),
+            if_busy="enqueue",
+            tenant=TENANT,
+            choose=choose,
+        )
+        for i in range(6)
+    ]
+    _, said = await asyncio.gather(bench.settle(owner, RunStatus.COMPLETED), asyncio.gather(*posts))
+    run = await following(bench, session_id)
+    waiting = [message.message_id for message in await bench.database.read(queued, session_id)]
+    accepted = {
+        x.message_id if isinstance(x, QueuedMessage) else x.run.trigger_message_id for x in said
+    }
+    assert {run.trigger_message_id, *waiting} == accepted
+    assert len(waiting) == 5
 
 
 async def test_concurrent_messages_are_all_queued_each_at_its_own_place(
