@@ -1,7 +1,7 @@
 """What users say: a message starts a run, an answer lets one go on."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from fastapi import APIRouter, Response
 
@@ -20,8 +20,6 @@ from turnwright.store.engine import Tx
 
 router = APIRouter(prefix="/v1", tags=["messages"], route_class=CheckedRoute)
 
-NOT_YET: Final = "is not supported by this version"
-
 
 @router.post(
     "/sessions/{session_id}/messages",
@@ -31,7 +29,6 @@ NOT_YET: Final = "is not supported by this version"
 )
 async def post_message(session_id: SessionId, asked: NewMessage, mutation: Mutating) -> Response:
     """Start a run for a user's message, or do with a busy session as the message says."""
-    _check_supported(asked)
     _check_model(mutation, asked.model)
 
     def act(tx: Tx) -> Done:
@@ -110,21 +107,6 @@ def _said(mutation: Mutation, text: str, metadata: Mapping[str, Any] | None = No
 
 def _done(accepted: Accepted, told: RunAccepted | Sent) -> Done:
     return Done(status=202, body=told, session_id=accepted.run.session_id)
-
-
-def _check_supported(asked: NewMessage) -> None:
-    """Raise `Invalid` for what callers may one day ask for: nothing is silently ignored."""
-    faults = []
-    if asked.if_busy == "steer":
-        faults += [
-            {"loc": ["body", name], "msg": "cannot be asked for with if_busy: steer"}
-            for name in ("agent", "model", "limits")
-            if getattr(asked, name) is not None
-        ]
-    if asked.limits is not None and asked.limits.seconds is not None:
-        faults.append({"loc": ["body", "limits", "seconds"], "msg": f"a deadline {NOT_YET}"})
-    if faults:
-        raise invalid(faults)
 
 
 def _check_model(mutation: Mutation, model: str | None) -> None:

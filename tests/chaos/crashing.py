@@ -7,19 +7,20 @@ says that it has happened, so that the process started next lives.
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 from api.app import create_app
 from api.serve import api_parts
 from turnwright.dispatch import Dispatcher
+from turnwright.domain.deciding import Settle
 from turnwright.domain.events import ToolReturned
+from turnwright.domain.handoff import Handoff
 from turnwright.domain.messages import ModelResponse
-from turnwright.domain.ports import Opened, Owner
-from turnwright.domain.run import Run
-from turnwright.domain.turn import Ended, Settle
+from turnwright.domain.ports import Owner, Recorded
 from turnwright.loading import load_agents
 from turnwright.service import listen, run_service, serving, url_of
 from turnwright.settings import load_settings
@@ -41,8 +42,10 @@ class CrashingRuns(RunStore):
     step = ""
     marker = Path()
 
-    async def open(self, owner: Owner, *, displaces: str | None = None) -> Opened:
-        opened = await super().open(owner, displaces=displaces)
+    async def open(
+        self, owner: Owner, *, displaces: str | None = None, reopens: bool = False
+    ) -> Recorded:
+        opened = await super().open(owner, displaces=displaces, reopens=reopens)
         self._at("opened")
         return opened
 
@@ -54,7 +57,7 @@ class CrashingRuns(RunStore):
         *,
         message_id: str,
         allow_empty: bool,
-    ) -> Opened:
+    ) -> Recorded:
         self._at("before-round-recorded")
         done = await super().finish_round(
             owner, number, response, message_id=message_id, allow_empty=allow_empty
@@ -70,9 +73,11 @@ class CrashingRuns(RunStore):
         self._at("result-recorded")
         return done
 
-    async def settle(self, owner: Owner, step: Settle) -> Ended:
+    async def settle(
+        self, owner: Owner, step: Settle, *, moment: datetime | None = None, after: int = 0
+    ) -> Recorded:
         self._at("before-settled")
-        done = await super().settle(owner, step)
+        done = await super().settle(owner, step, moment=moment, after=after)
         self._at("settled")
         return done
 
@@ -86,13 +91,9 @@ class CrashingDispatcher(Dispatcher):
 
     marker = Path()
 
-    def start(self, run: Run) -> None:
+    def take(self, handed: Iterable[Handoff]) -> None:
         die_once(self.marker)
-        super().start(run)
-
-    def wake(self, session_id: str, message_id: str) -> None:
-        die_once(self.marker)
-        super().wake(session_id, message_id)
+        super().take(handed)
 
 
 @asynccontextmanager

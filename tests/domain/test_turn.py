@@ -3,8 +3,10 @@
 import pytest
 
 from tests.domain import building as b
+from turnwright.domain import deciding as d
 from turnwright.domain import events as e
 from turnwright.domain import turn as t
+from turnwright.domain.deciding import decide
 from turnwright.domain.evolve import fold as fold_run
 from turnwright.domain.run import Failure, Limits, Question, RunStatus, RunUsage
 
@@ -30,55 +32,55 @@ def returned(call: t.CallRef, *, fatal: bool = False) -> t.CallReturned:
     return t.CallReturned(call_id=call.id, outcome="ok", fatal=fatal)
 
 
-def refer(call_id: str, name: str) -> t.CallRef:
-    kind: t.CallKind = "ask_user" if name.startswith("conversation.") else "function"
-    return t.CallRef(id=call_id, name=name, kind=kind)
+def refer(call: e.ToolCalled) -> t.CallRef:
+    kind: t.CallKind = "ask_user" if call.name.startswith("conversation.") else "function"
+    return t.CallRef(id=call.tool_call_id, name=call.name, kind=kind)
 
 
 def test_a_new_run_asks_the_model() -> None:
-    assert t.decide(turn()) == t.AskModel(round=1)
+    assert decide(turn()) == d.AskModel(round=1)
 
 
 def test_the_functions_of_a_round_are_called_together_and_before_its_questions() -> None:
     state = turn(a_round(1, ASK, LOOK, SEE))
-    assert t.decide(state) == t.CallTools(calls=(LOOK, SEE))
+    assert decide(state) == d.CallTools(calls=(LOOK, SEE))
     state = t.advance(state, returned(SEE))
-    assert t.decide(state) == t.CallTools(calls=(LOOK,))
+    assert decide(state) == d.CallTools(calls=(LOOK,))
     state = t.advance(state, returned(LOOK))
-    assert t.decide(state) == t.AskUser(call=ASK)
+    assert decide(state) == d.AskUser(call=ASK)
 
 
 def test_questions_are_put_one_after_the_other() -> None:
     state = turn(a_round(1, ASK, ASK_AGAIN))
-    assert t.decide(state) == t.AskUser(call=ASK)
+    assert decide(state) == d.AskUser(call=ASK)
     state = t.advance(state, ASKED)
-    assert t.decide(state) == t.AwaitAnswer(asked=ASKED)
+    assert decide(state) == d.Wait(status=RunStatus.WAITING_FOR_USER, asked=ASKED)
     state = t.advance(state, t.Answered(call_id="c3"))
-    assert t.decide(state) == t.AskUser(call=ASK_AGAIN)
+    assert decide(state) == d.AskUser(call=ASK_AGAIN)
 
 
 def test_a_question_that_was_refused_is_a_result_like_any_other() -> None:
-    assert t.decide(turn(a_round(1, ASK), returned(ASK))) == t.AskModel(round=2)
+    assert decide(turn(a_round(1, ASK), returned(ASK))) == d.AskModel(round=2)
 
 
 def test_the_next_round_is_asked_when_every_call_has_its_result() -> None:
-    assert t.decide(turn(a_round(1, LOOK), returned(LOOK))) == t.AskModel(round=2)
+    assert decide(turn(a_round(1, LOOK), returned(LOOK))) == d.AskModel(round=2)
 
 
 def test_an_ended_run_finishes_whatever_else_is_open() -> None:
     ended = t.Ended(status=RunStatus.CANCELLED)
-    assert t.decide(turn(a_round(1, LOOK, ASK), ASKED, ended)) == t.Finish(ended=ended)
+    assert decide(turn(a_round(1, LOOK, ASK), ASKED, ended)) == d.Finish(ended=ended)
 
 
 def test_a_fatal_result_fails_the_run_before_anything_else_is_begun() -> None:
-    step = t.decide(turn(a_round(1, LOOK, SEE, ASK), returned(LOOK, fatal=True)))
-    assert isinstance(step, t.Settle)
+    step = decide(turn(a_round(1, LOOK, SEE, ASK), returned(LOOK, fatal=True)))
+    assert isinstance(step, d.Settle)
     assert (step.status, step.reason) == (RunStatus.FAILED, "tool_failed")
 
 
 def test_a_fatal_result_stays_fatal_when_other_calls_return() -> None:
     state = turn(a_round(1, LOOK, SEE), returned(LOOK, fatal=True), returned(SEE))
-    assert isinstance(t.decide(state), t.Settle)
+    assert isinstance(decide(state), d.Settle)
 
 
 @pytest.mark.parametrize(
@@ -95,8 +97,8 @@ def test_a_fatal_result_stays_fatal_when_other_calls_return() -> None:
 def test_a_limit_that_is_reached_fails_the_run(
     limits: Limits, facts: list[t.Fact], reason: str
 ) -> None:
-    step = t.decide(turn(*facts, limits=limits))
-    assert isinstance(step, t.Settle)
+    step = decide(turn(*facts, limits=limits))
+    assert isinstance(step, d.Settle)
     assert (step.status, step.reason) == (RunStatus.FAILED, reason)
 
 
@@ -106,13 +108,13 @@ def test_a_limit_that_is_reached_fails_the_run(
 )
 def test_within_the_limits_a_run_goes_on(limits: Limits) -> None:
     state = turn(a_round(1, LOOK), limits=limits)
-    assert t.decide(state) == t.CallTools(calls=(LOOK,))
-    assert t.decide(t.advance(state, returned(LOOK))) == t.AskModel(round=2)
+    assert decide(state) == d.CallTools(calls=(LOOK,))
+    assert decide(t.advance(state, returned(LOOK))) == d.AskModel(round=2)
 
 
 def test_tool_calls_without_a_limit_are_not_counted_against_one() -> None:
     assert isinstance(
-        t.decide(turn(a_round(1, LOOK, SEE), limits=Limits(tool_calls=None))), t.CallTools
+        decide(turn(a_round(1, LOOK, SEE), limits=Limits(tool_calls=None))), d.CallTools
     )
 
 
@@ -128,7 +130,7 @@ def test_a_fact_that_is_folded_twice_changes_nothing_more(fact: t.Fact) -> None:
 
 def test_a_result_of_another_call_leaves_the_question_open() -> None:
     state = turn(a_round(1, LOOK, ASK), ASKED, returned(LOOK))
-    assert t.decide(state) == t.AwaitAnswer(asked=ASKED)
+    assert decide(state) == d.Wait(status=RunStatus.WAITING_FOR_USER, asked=ASKED)
 
 
 def test_a_run_is_opened_from_its_log_where_it_stands() -> None:
@@ -150,18 +152,18 @@ def test_a_run_is_opened_from_its_log_where_it_stands() -> None:
         b.said(2, "Done", final=True),
         e.RunCompleted(usage=RunUsage()),
     ]
-    expected: dict[int, t.Step] = {
-        1: t.AskModel(round=1),
-        6: t.CallTools(calls=(LOOK,)),
-        8: t.AskUser(call=ASK),
-        10: t.AwaitAnswer(asked=ASKED),
-        12: t.AskModel(round=2),
-        15: t.Finish(ended=t.Ended(status=RunStatus.COMPLETED)),
+    expected: dict[int, d.Step] = {
+        1: d.AskModel(round=1),
+        6: d.CallTools(calls=(LOOK,)),
+        8: d.AskUser(call=ASK),
+        10: d.Wait(status=RunStatus.WAITING_FOR_USER, asked=ASKED),
+        12: d.AskModel(round=2),
+        15: d.Finish(ended=t.Ended(status=RunStatus.COMPLETED)),
     }
     for upto, step in expected.items():
         log = b.Log().add("run_a", *facts[:upto])
         state = t.fold(fold_run(log), log, refer, execution_id="execution-2")
-        assert t.decide(state) == step
+        assert decide(state) == step
         assert (state.execution_id, state.limits.rounds) == ("execution-2", 9)
 
 
@@ -172,5 +174,8 @@ def test_how_a_run_ended_names_its_failure() -> None:
 
 
 def test_a_recorded_round_counts_its_tokens_and_refers_to_its_calls() -> None:
-    fact = t.recorded(b.finished(3, ("c1", "look"), tokens=7), refer)
-    assert fact == t.RoundRecorded(round=3, tokens=7, calls=(LOOK,))
+    log = b.Log().add("run_a", b.started(), b.finished(3, ("c1", "look"), tokens=7), b.called("c1"))
+    assert t.facts(fold_run(log), log, refer) == [
+        t.RoundRecorded(round=3, tokens=7),
+        t.Called(call=LOOK),
+    ]

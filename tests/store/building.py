@@ -124,6 +124,10 @@ class Bench:
     async def settle(self, owner: Owner, status: RunStatus) -> Run:
         return (await self.runs.settle(owner, Settle(status=status))).run
 
+    async def take(self, owner: Owner) -> Recorded:
+        """What was accepted for the run, taken into its log."""
+        return await self.runs.take(owner, after=(await self.run(owner)).last_sequence)
+
     async def run(self, owner: Owner) -> Run:
         return await self.database.read(get_run, owner.run_id)
 

@@ -111,7 +111,7 @@ async def test_the_identical_answer_is_told_the_first_answer_again(bench: Bench,
     owner, asked = await bench.asked(["a", "b"])
     first = await bench.answer(owner, choice="a")
     if when != "accepted":
-        await bench.runs.resume(owner, asked)
+        await bench.take(owner)
     if when == "ended":
         await bench.round(owner, 2, response("Done"))
     before = await bench.everything()
@@ -147,9 +147,9 @@ async def test_input_in_any_other_state_is_refused_and_names_it(bench: Bench, st
         run_id = (await bench.say(await bench.session())).run.id
         owner = (await bench.started()).model_copy(update={"run_id": run_id})
     elif status == "resumed":
-        owner, asked = await bench.asked()
+        owner, _ = await bench.asked()
         await bench.answer(owner, "this")
-        await bench.runs.resume(owner, asked)
+        await bench.take(owner)
     else:
         owner = await bench.started()
         if status == "completed":
@@ -167,12 +167,12 @@ async def test_an_answer_that_is_no_choice_is_refused_and_the_run_still_waits(
     bench: Bench, choices: list[str] | None, text: str | None, choice: str | None
 ) -> None:
     """Behaviour 15."""
-    owner, asked = await bench.asked(choices)
+    owner, _ = await bench.asked(choices)
     with pytest.raises(Invalid):
         await bench.answer(owner, text, choice=choice)
     assert (await bench.run(owner)).status is RunStatus.WAITING_FOR_USER
     await bench.answer(owner, "a")
-    assert await bench.runs.resume(owner, asked) is not None
+    assert (await bench.take(owner)).log
 
 
 async def test_a_run_of_another_tenant_is_not_found(bench: Bench) -> None:
@@ -200,11 +200,11 @@ async def test_send_goes_where_the_session_s_state_says(bench: Bench) -> None:
     await bench.runs.open(owner)
     assert isinstance(await send("running"), SessionNotAwaitingUser)
     await bench.round(owner, 1, response("Well", ("c1", "conversation.ask_user")))
-    asked = await bench.runs.ask(owner, "c1", text="Which?", choices=["a", "b"])
+    await bench.runs.ask(owner, "c1", text="Which?", choices=["a", "b"], within=None)
     assert isinstance(await send("c"), Invalid)
     assert await send("a") == "input"
     assert isinstance(await send("b"), SessionNotAwaitingUser)
-    await bench.runs.resume(owner, asked)
+    await bench.take(owner)
     await bench.round(owner, 2, response("Done"))
     assert await send("Again") == "message"
 

@@ -24,9 +24,9 @@ async def lives(bench: Bench) -> None:
     await bench.round(owner, 1, response("Look", ("c1", "look"), ("c2", ASK)))
     await bench.runs.begin_call(owner, "c1", repeatable=False)
     await bench.runs.finish_call(owner, result("c1"))
-    asked = await bench.runs.ask(owner, "c2", text="Which?", choices=["a", "b"])
+    await bench.runs.ask(owner, "c2", text="Which?", choices=["a", "b"], within=None)
     await bench.answer(owner, choice="a")
-    await bench.runs.resume(owner, asked)
+    await bench.take(owner)
     await bench.round(owner, 2, response("Done"))
     change = SessionChange(values={"title": "Two", "metadata": {"k": [1, {"n": None}]}})
     await bench.database.write(change_session, session_id, change, tenant=TENANT)
@@ -138,11 +138,11 @@ async def test_rows_that_stood_in_each_other_s_way_are_mended(bench: Bench) -> N
 
 
 async def test_a_run_goes_on_after_its_row_was_rebuilt(bench: Bench) -> None:
-    owner, asked = await bench.asked(["a", "b"])
+    owner, _ = await bench.asked(["a", "b"])
     await bench.database.write(_drop)
     await rebuild(bench.database)
     await bench.answer(owner, choice="a")
-    await bench.runs.resume(owner, asked)
+    await bench.take(owner)
     await bench.round(owner, 2, response("Done"))
     assert (await bench.run(owner)).status is RunStatus.COMPLETED
 

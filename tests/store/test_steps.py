@@ -12,7 +12,6 @@ from turnwright.domain.errors import Fenced, Held, NotFound
 from turnwright.domain.evolve import fold
 from turnwright.domain.ports import Owner
 from turnwright.domain.run import Failure, RunStatus, RunUsage
-from turnwright.domain.turn import Answered, Asked
 from turnwright.store.engine import Tx
 from turnwright.store.event_log import read_events
 from turnwright.store.runs import RunStore
@@ -47,9 +46,9 @@ async def test_opening_again_finds_the_run_where_it_stands(bench: Bench) -> None
 
 
 async def test_a_whole_run_in_the_order_of_the_contract(bench: Bench) -> None:
-    owner, asked = await bench.asked(["a", "b"])
+    owner, _ = await bench.asked(["a", "b"])
     await bench.answer(owner, choice="a")
-    assert await bench.runs.resume(owner, asked) == Answered(call_id="c1")
+    assert (await bench.take(owner)).run.status is RunStatus.RUNNING
     await bench.round(owner, 2, response("Done"))
     assert await bench.types(owner) == [
         "message.user", "run.started",
@@ -103,7 +102,7 @@ async def test_a_step_that_is_repeated_finds_its_own_record(
         lambda runs, owner: runs.begin_call(owner, "c1", repeatable=True),
         lambda runs, owner: runs.finish_call(owner, result("c1"), whole="whole"),
         lambda runs, owner: runs.ask(owner, "c1", text="Which?", choices=None),
-        lambda runs, owner: runs.resume(owner, Asked(call_id="c1", question_id="qst_1")),
+        lambda runs, owner: runs.take(owner, after=1),
         lambda runs, owner: runs.fail(owner, FAILURE),
     ],
     ids=["begin_round", "finish_round", "begin_call", "finish_call", "ask", "resume", "fail"],
@@ -210,9 +209,9 @@ async def test_an_answer_that_was_accepted_is_in_the_log_before_the_end(bench: B
 
 
 async def test_a_question_without_an_answer_goes_on_waiting(bench: Bench) -> None:
-    owner, asked = await bench.asked()
+    owner, _ = await bench.asked()
     before = await bench.everything()
-    assert await bench.runs.resume(owner, asked) is None
+    assert not (await bench.take(owner)).log
     assert await bench.everything() == before
 
 

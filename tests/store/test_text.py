@@ -31,9 +31,9 @@ async def test_odd_text_comes_back_as_it_was(bench: Bench, text: str) -> None:
     spoken = response(text).model_copy(update={"tool_calls": (call, bad)})
     await bench.round(owner, 1, spoken)
     await bench.runs.finish_call(owner, result("c1", text), whole=text)
-    asked = await bench.runs.ask(owner, "c2", text=text, choices=[text, "other"])
+    await bench.runs.ask(owner, "c2", text=text, choices=[text, "other"], within=None)
     await bench.answer(owner, choice=text)
-    await bench.runs.resume(owner, asked)
+    await bench.take(owner)
     said = (await bench.runs.begin_round(owner, 2)).messages
     assert [message.text for message in said] == [text, text, text, text]
     assert said[1].tool_calls == (call, bad)

@@ -1,6 +1,8 @@
 """The run as a workflow, on the real store: what it does when parts of it go wrong."""
 
 import asyncio
+from collections.abc import Sequence
+from datetime import datetime
 
 import pytest
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
@@ -11,10 +13,10 @@ from tests.support.app import PATIENCE, ask, script
 from tests.support.servers import TemporalServer
 from tests.workflow.driving import Theatre, theatre
 from turnwright import Agent, tool
+from turnwright.domain.deciding import Settle
 from turnwright.domain.errors import Unavailable, UnknownEvent
 from turnwright.domain.ports import Owner, Recorded
 from turnwright.domain.run import RunStatus
-from turnwright.domain.turn import Answered, Asked, Ended, Settle
 from turnwright.search_attributes import ACTOR, ROOM, RUN, SESSION, STATUS
 from turnwright.store.engine import Database, Tx
 from turnwright.store.runs import RunStore
@@ -123,10 +125,12 @@ class Slow(RunStore):
         super().__init__(database)
         self.settling, self.go_on = asyncio.Event(), asyncio.Event()
 
-    async def settle(self, owner: Owner, step: Settle) -> Ended:
+    async def settle(
+        self, owner: Owner, step: Settle, *, moment: datetime | None = None, after: int = 0
+    ) -> Recorded:
         self.settling.set()
         await self.go_on.wait()
-        return await super().settle(owner, step)
+        return await super().settle(owner, step, moment=moment, after=after)
 
 
 class Faulty(RunStore):
@@ -134,11 +138,13 @@ class Faulty(RunStore):
 
     attempts = 0
 
-    async def open(self, owner: Owner, *, displaces: str | None = None) -> Recorded:
+    async def open(
+        self, owner: Owner, *, displaces: str | None = None, reopens: bool = False
+    ) -> Recorded:
         self.attempts += 1
         if self.attempts < 3:
             raise RuntimeError(f"could not insert {MARK}")
-        return await super().open(owner, displaces=displaces)
+        return await super().open(owner, displaces=displaces, reopens=reopens)
 
 
 async def test_a_fault_that_passes_costs_nothing_and_tells_temporal_nothing(
@@ -178,9 +184,11 @@ class Looking(RunStore):
         super().__init__(database)
         self.looks, self.looked_often = 0, asyncio.Event()
 
-    async def resume(self, owner: Owner, asked: Asked) -> Answered | None:
+    async def take(
+        self, owner: Owner, *, after: int, kinds: Sequence[str] | None = None
+    ) -> Recorded:
         try:
-            return await super().resume(owner, asked)
+            return await super().take(owner, after=after, kinds=kinds)
         except UnknownEvent:
             self.looks += 1
             if self.looks > FAULT_ATTEMPTS:
@@ -208,7 +216,9 @@ class Away(RunStore):
         super().__init__(database)
         self.looks, self.looked_often = 0, asyncio.Event()
 
-    async def resume(self, owner: Owner, asked: Asked) -> Answered | None:
+    async def take(
+        self, owner: Owner, *, after: int, kinds: Sequence[str] | None = None
+    ) -> Recorded:
         self.looks += 1
         if self.looks > FAULT_ATTEMPTS:
             self.looked_often.set()

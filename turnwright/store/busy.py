@@ -46,7 +46,7 @@ def accept_if_busy(
             limits=limits,
         )
     if if_busy == "steer":
-        return accept_steer(tx, run.id, tenant=tenant, words=words, model=None)
+        return accept_steer(tx, run.id, tenant=tenant, words=words)
     chosen = asked_for(choose(agent or session.agent), model=model, limits=limits)
     message = enqueue(tx, session, words, chosen, front=if_busy == "interrupt")
     if if_busy == "interrupt":
