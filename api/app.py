@@ -4,7 +4,20 @@ from importlib.metadata import PackageNotFoundError, version
 
 from fastapi import FastAPI
 
-from api import agents, errors, events, health, messages, openapi, queue, runs, sessions, stream
+from api import (
+    agents,
+    control,
+    errors,
+    events,
+    health,
+    messages,
+    openapi,
+    operating,
+    queue,
+    runs,
+    sessions,
+    stream,
+)
 from api.metrics import Measured, Metrics
 from api.middleware import BodyLimit, Boundary
 from api.parts import ApiParts
@@ -26,8 +39,9 @@ def create_app(parts: ApiParts) -> FastAPI:
     app.state.parts = parts
     app.state.rates = Rates(parts.settings.rate_limit)
     errors.install(app)
-    for module in (sessions, messages, queue, events, stream, runs, agents, health):
+    for module in (sessions, messages, queue, control, operating, events, stream, runs, agents):
         app.include_router(module.router)
+    app.include_router(health.router)
     app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]
     # The last one added is the outermost.
     app.add_middleware(BodyLimit, limit=parts.settings.max_body_bytes)

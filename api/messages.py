@@ -7,11 +7,11 @@ from fastapi import APIRouter, Response
 
 from api.dependencies import RunId, SessionId
 from api.errors import invalid
+from api.models import check_model
 from api.mutations import Done, Mutating, Mutation
 from api.openapi import problems
 from api.route import CheckedRoute
 from api.schemas import Answer, NewMessage, Queued, RunAccepted, Sent, Words
-from turnwright.domain.errors import Invalid
 from turnwright.domain.queue import QueuedMessage
 from turnwright.domain.sessions import Accepted, UserInput
 from turnwright.store.admission import accept_answer, accept_send
@@ -29,7 +29,7 @@ router = APIRouter(prefix="/v1", tags=["messages"], route_class=CheckedRoute)
 )
 async def post_message(session_id: SessionId, asked: NewMessage, mutation: Mutating) -> Response:
     """Start a run for a user's message, or do with a busy session as the message says."""
-    _check_model(mutation, asked.model)
+    check_model(mutation.parts, asked.model)
 
     def act(tx: Tx) -> Done:
         accepted = accept_if_busy(
@@ -107,28 +107,3 @@ def _said(mutation: Mutation, text: str, metadata: Mapping[str, Any] | None = No
 
 def _done(accepted: Accepted, told: RunAccepted | Sent) -> Done:
     return Done(status=202, body=told, session_id=accepted.run.session_id)
-
-
-def _check_model(mutation: Mutation, model: str | None) -> None:
-    if model is None:
-        return
-    _check_scripted(mutation, model)
-    try:
-        mutation.parts.models.check(model)
-    except Invalid as error:
-        raise invalid([{"loc": ["body", "model"], "msg": error.detail}]) from error
-
-
-def _check_scripted(mutation: Mutation, model: str) -> None:
-    """Raise `Invalid` for a scripted model that a request may not choose.
-
-    A script has the agent's tools called as its author likes, and a playbook is a file of the
-    worker's: trying an agent out on one's own machine is one thing, a deployment another. An
-    agent whose own model is scripted needs no request to say so.
-    """
-    provider, _, name = model.partition(":")
-    if provider == "scripted" and (
-        mutation.parts.settings.auth == "keys" or name not in ("echo", "script")
-    ):
-        fault = "a request cannot choose this scripted model; an agent can have it as its own"
-        raise invalid([{"loc": ["body", "model"], "msg": fault}])

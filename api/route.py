@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from fastapi import Request, Response, params
 from fastapi.dependencies.utils import get_flat_params
@@ -28,6 +28,7 @@ PREFIXES: Final[Mapping[str, Prefix]] = {
     "session_id": "ses",
     "run_id": "run",
     "message_id": "msg",
+    "approval_id": "apr",
 }
 """The kinds of identifier that paths hold."""
 
@@ -48,6 +49,9 @@ class JsonRequest(Request):
 class CheckedRoute(APIRoute):
     """Checks size, key, scope and ids before FastAPI looks at body and parameters."""
 
+    changes: ClassVar[Scope] = Scope.WRITE
+    """What a key needs for whatever is no GET."""
+
     def get_route_handler(self) -> Handler:
         inner = super().get_route_handler()
         parameters = {
@@ -62,7 +66,7 @@ class CheckedRoute(APIRoute):
             parts = await parts_of(request)
             caller = await _authenticate(parts, request)
             request.state.caller = caller
-            _authorize(caller, request)
+            _authorize(caller, Scope.READ if request.method == "GET" else self.changes)
             _limit(request, caller)
             _check_ids(request.path_params)
             try:
@@ -78,6 +82,12 @@ class CheckedRoute(APIRoute):
         return handle
 
 
+class OperatorRoute(CheckedRoute):
+    """A route for operators: approvals, budget, whole rooms."""
+
+    changes = Scope.OPERATE
+
+
 async def _authenticate(parts: ApiParts, request: Request) -> Caller:
     if parts.settings.auth == "none":
         return ANYBODY
@@ -90,8 +100,7 @@ async def _authenticate(parts: ApiParts, request: Request) -> Caller:
     return caller
 
 
-def _authorize(caller: Caller, request: Request) -> None:
-    needed = Scope.READ if request.method == "GET" else Scope.WRITE
+def _authorize(caller: Caller, needed: Scope) -> None:
     if needed not in caller.scopes:
         raise Forbidden(f"This needs a key with the scope `{needed}`.")
 

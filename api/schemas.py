@@ -12,7 +12,7 @@ from turnwright.domain.base import Frozen
 from turnwright.domain.ids import workflow_id
 from turnwright.domain.messages import Message
 from turnwright.domain.queue import IfBusy, QueuedMessage
-from turnwright.domain.sessions import Accepted, Mode, UserMessageView
+from turnwright.domain.sessions import Acceptance, Mode, UserMessageView
 
 T = TypeVar("T")
 
@@ -101,6 +101,43 @@ class Answer(Request):
     question_id: Text | None = None
 
 
+class Cancel(Request):
+    """A cancellation."""
+
+    reason: Text | None = None
+
+
+class Steer(Request):
+    """Words for the run's next round, or the model from its next round on: one of them."""
+
+    text: Text | None = None
+    model: Name | None = None
+
+
+class Budget(Request):
+    """How much more of its limits a run may use. `seconds` moves its deadline."""
+
+    rounds: AtLeastOne | None = None
+    tool_calls: AtLeastOne | None = None
+    total_tokens: AtLeastOne | None = None
+    seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+
+class ApprovalDecision(Request):
+    """A person's decision over a tool call."""
+
+    decision: domain.Decision
+    reason: Text | None = None
+
+
+class Retry(Request):
+    """Where a retry goes on from, and what it does otherwise."""
+
+    from_: Annotated[domain.RetryFrom, Field(alias="from")] = "checkpoint"
+    model: Name | None = None
+    limits: LimitsPatch | None = None
+
+
 class TemporalLink(Frozen):
     """Where a run is found in Temporal. `execution_id` is the latest."""
 
@@ -174,7 +211,7 @@ class RunAccepted(Frozen):
     after: int
 
     @classmethod
-    def of(cls, accepted: Accepted, place: TemporalPlace) -> Self:
+    def of(cls, accepted: Acceptance, place: TemporalPlace) -> Self:
         """What acceptance answers."""
         run = Run.of(accepted.run, place)
         return cls(run=run, message=accepted.message, after=accepted.after)
@@ -196,6 +233,25 @@ class Queued(Frozen):
     def of(cls, message: QueuedMessage) -> Self:
         """What acceptance into the queue answers."""
         return cls(queued=InQueue(message_id=message.message_id, position=message.position))
+
+
+class RunAnswer(Frozen):
+    """A run as it is."""
+
+    run: Run
+
+
+class RetryAccepted(Frozen):
+    """The new attempt, and the sequence before it."""
+
+    run: Run
+    after: int
+
+
+class CancelledRuns(Frozen):
+    """The runs that were to be cancelled, as they are."""
+
+    runs: list[Run]
 
 
 class Sent(Frozen):

@@ -58,6 +58,7 @@ FailureReason = Literal[
 
 AtLeastOne = Annotated[int, Field(ge=1)]
 LimitName = Literal["rounds", "tool_calls", "total_tokens", "seconds"]
+LIMITS: tuple[LimitName, ...] = ("rounds", "tool_calls", "total_tokens", "seconds")
 RetryFrom = Literal["checkpoint", "start"]
 Decision = Literal["approve", "deny"]
 
