@@ -17,9 +17,10 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from activities.admission import Admission
-from activities.boundary import ContentFree
+from activities.boundary import HEARTBEAT_EVERY, ContentFree
 from activities.budgets import Budgets
 from activities.calls import ToolCalls
+from activities.interruption import GRACE
 from activities.model_rounds import ModelRounds
 from activities.referee import Referee
 from activities.waits import Waits
@@ -39,6 +40,9 @@ DRAIN = timedelta(seconds=20)
 """How long a worker that is told to stop lets its activities go on."""
 RECONNECT = 1.0
 """Seconds between tries to reach Temporal at the start."""
+THROTTLE = timedelta(seconds=HEARTBEAT_EVERY)
+"""At most so long is a heartbeat held back. By default it is four fifths of the timeout, and so
+long would a cancel take to arrive."""
 STICKY = timedelta(seconds=2)
 """After a worker's death, how long its cached workflows wait for it (ten by default)."""
 
@@ -61,6 +65,8 @@ class Parts:
     agents: Agents
     models: Models
     live: LiveText
+    grace: float = GRACE
+    """Seconds that a cancelled call which may not be repeated is given to finish."""
 
 
 def build_worker(client: Client, parts: Parts, *, runner: WorkflowRunner = UNSANDBOXED) -> Worker:
@@ -73,7 +79,7 @@ def build_worker(client: Client, parts: Parts, *, runner: WorkflowRunner = UNSAN
     runs, referee = parts.runs, Referee(parts.agents)
     admission = Admission(runs, parts.executions, referee)
     rounds = ModelRounds(runs, parts.agents, parts.models, parts.live, referee)
-    calls = ToolCalls(runs, parts.agents, parts.live)
+    calls = ToolCalls(runs, parts.agents, parts.live, parts.grace)
     waits, budgets = Waits(runs, parts.agents, referee), Budgets(runs, referee)
     return Worker(
         client,
@@ -98,6 +104,8 @@ def build_worker(client: Client, parts: Parts, *, runner: WorkflowRunner = UNSAN
         workflow_runner=runner,
         graceful_shutdown_timeout=DRAIN,
         sticky_queue_schedule_to_start_timeout=STICKY,
+        max_heartbeat_throttle_interval=THROTTLE,
+        default_heartbeat_throttle_interval=THROTTLE,
     )
 
 

@@ -27,6 +27,10 @@ log = structlog.get_logger()
 FAULT_ATTEMPTS = 5
 """A fault of ours is tried this often: some pass, a bug does not."""
 
+HEARTBEAT_EVERY = 1.0
+"""Seconds. A cancel comes back with a heartbeat where the cluster sends no worker commands; with
+the worker's throttle of as much, a provider's stream is closed within two (CONTRACT.md)."""
+
 
 def owner_of(run_id: str) -> Owner:
     """This execution, as the owner of the run it drives."""
@@ -38,7 +42,10 @@ def owner_of(run_id: str) -> Owner:
 
 @asynccontextmanager
 async def heartbeats() -> AsyncIterator[None]:
-    """Tell Temporal that the work goes on, so that a worker's death is noticed soon."""
+    """Tell Temporal that the work goes on, so that a worker's death is noticed soon.
+
+    And ask it whether the work is still wanted.
+    """
     timeout = activity.info().heartbeat_timeout
     if timeout is None:
         yield
@@ -49,7 +56,7 @@ async def heartbeats() -> AsyncIterator[None]:
             await asyncio.sleep(seconds)
             activity.heartbeat()
 
-    task = asyncio.create_task(beat(timeout.total_seconds() / 3))
+    task = asyncio.create_task(beat(min(timeout.total_seconds() / 3, HEARTBEAT_EVERY)))
     try:
         yield
     finally:

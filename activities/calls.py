@@ -6,7 +6,9 @@ from temporalio import activity
 
 from activities.boundary import heartbeats, owner_of
 from activities.inputs import CallInput, Facts
+from activities.interruption import CUT_SHORT, GIVEN_UP, GRACE, NOT_RUN, Interruption
 from activities.results import facts_of, result_of
+from turnwright.agents import AnyTool
 from turnwright.domain.events import ToolReturned
 from turnwright.domain.ports import CallWork, LiveText, Owner, Runs
 from turnwright.loading import Agents, AgentUnavailable
@@ -27,14 +29,21 @@ class ToolCalls:
     runs: Runs
     agents: Agents
     live: LiveText
+    grace: float = GRACE
 
     @activity.defn(name="call_tool")
     async def call(self, request: CallInput) -> Facts:
         """Run one call and log its result. Found again by the run and the call's id.
 
         A call that began in an attempt that was lost is run again only if its tool is
-        repeatable; else its result says that the outcome is unknown (guarantee 7).
+        repeatable; else its result says that the outcome is unknown (guarantee 7). When the
+        workflow cancels it, it has its one result all the same: a repeatable one is `cancelled`
+        at once, another has `grace` seconds to finish and is `unknown` after them.
         """
+        interruption = Interruption()
+        return await interruption.over(self._call(request, interruption))
+
+    async def _call(self, request: CallInput, interruption: Interruption) -> Facts:
         owner = owner_of(request.run_id)
         name = request.call.name
         run = await self.runs.get(request.run_id)
@@ -53,14 +62,31 @@ class ToolCalls:
         if work.attempt > 1 and not tool.repeatable:
             fatal = tool.on_unknown == "fail"
             return await self._returned(owner, result_of(request, "unknown", UNKNOWN, fatal=fatal))
-        async with heartbeats():
-            result = await call_function_tool(tool, work.called.arguments, self._context(work))
-        returned = ToolReturned(
-            tool_call_id=request.call.id, name=name, **result.model_dump(exclude={"full"})
-        )
-        return await self._returned(owner, returned, whole=result.full)
+        returned, whole = await self._run(request, tool, work, interruption)
+        return await self._returned(owner, returned, whole=whole)
 
-    def _context(self, work: CallWork) -> ToolContext:
+    async def _run(
+        self, request: CallInput, tool: AnyTool, work: CallWork, interruption: Interruption
+    ) -> tuple[ToolReturned, str | None]:
+        """The call's result, and the whole of it where it was shortened."""
+        if interruption.asked:
+            return result_of(request, "cancelled", NOT_RUN), None
+        context = self._context(work, interruption)
+        async with heartbeats():
+            result = await interruption.bound(
+                call_function_tool(tool, work.called.arguments, context),
+                grace=0 if tool.repeatable else self.grace,
+            )
+        if result is not None:
+            fields = result.model_dump(exclude={"full"})
+            call = request.call
+            return ToolReturned(tool_call_id=call.id, name=call.name, **fields), result.full
+        if tool.repeatable:
+            return result_of(request, "cancelled", CUT_SHORT), None
+        fatal = tool.on_unknown == "fail"
+        return result_of(request, "unknown", GIVEN_UP, fatal=fatal), None
+
+    def _context(self, work: CallWork, interruption: Interruption) -> ToolContext:
         run, call = work.run, work.called
 
         def progress(text: str) -> None:
@@ -72,7 +98,7 @@ class ToolCalls:
             tool_call_id=call.tool_call_id,
             attempt=work.attempt,
             progress=progress,
-            is_cancelled=activity.is_cancelled,
+            is_cancelled=interruption.seen,
         )
 
     async def _returned(

@@ -5,7 +5,7 @@ import secrets
 import socket
 import stat
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,11 +51,18 @@ def lasting_port() -> int:
             return port
 
 
+SKIPPING = {"frontend.WorkflowTimeSkippingEnabled": "true"}
+NO_COMMANDS = {
+    "frontend.WorkerCommandsEnabled": "false",
+    "system.enableCancelActivityWorkerCommand": "false",
+}
+"""As most clusters are: a cancel reaches an activity with the answer to its heartbeat."""
+
+
 @asynccontextmanager
-async def dev_server() -> AsyncIterator[TemporalServer]:
+async def dev_server(config: Mapping[str, str] = SKIPPING) -> AsyncIterator[TemporalServer]:
     """A development server in memory, with time skipping allowed."""
-    skipping = {"frontend.WorkflowTimeSkippingEnabled": "true"}
-    async with temporal_dev_server(dynamic_config=skipping) as server:
+    async with temporal_dev_server(dynamic_config=config) as server:
         client = await Client.connect(server.address, data_converter=pydantic_data_converter)
         yield TemporalServer(server, client)
 

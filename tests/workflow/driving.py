@@ -9,13 +9,14 @@ from uuid import uuid4
 from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
 
+from activities.interruption import GRACE
 from tests.store.building import TENANT
 from tests.support.app import PATIENCE, SCRIPTED
 from tests.support.oracle import check_oracle
 from turnwright import Agent
 from turnwright.domain.events import Event
 from turnwright.domain.ids import workflow_id
-from turnwright.domain.ports import Runs
+from turnwright.domain.ports import Models, Runs
 from turnwright.domain.run import Run
 from turnwright.domain.sessions import Accepted, AgentChoice, UserInput
 from turnwright.executions import Executions
@@ -47,9 +48,16 @@ class Theatre:
     def database(self) -> Database:
         return self.parts.database
 
-    def worker(self, *, runs: Runs | None = None) -> Worker:
+    def worker(
+        self, *, runs: Runs | None = None, models: Models | None = None, grace: float = GRACE
+    ) -> Worker:
         """A worker, to be entered. It has no sweep: nothing is mended behind a test's back."""
-        parts = self.parts if runs is None else replace(self.parts, runs=runs)
+        parts = replace(
+            self.parts,
+            runs=runs or self.parts.runs,
+            models=models or self.parts.models,
+            grace=grace,
+        )
         return build_worker(self.client, parts, runner=SANDBOX)
 
     async def session(self) -> str:

@@ -19,7 +19,7 @@ from turnwright.executions import Start
 from turnwright.store.run_rows import get_run
 
 
-@tool
+@tool(repeatable=True)
 async def forever() -> str:
     """Take for ever."""
     await asyncio.Event().wait()
