@@ -27,6 +27,7 @@ from activities.waits import Waits
 from turnwright.domain.ports import LiveText, Models, Runs
 from turnwright.executions import Executions, eager
 from turnwright.loading import Agents, load_agents
+from turnwright.repair import Repair
 from turnwright.settings import Settings, SettingsError
 from turnwright.store.engine import Database
 from turnwright.store.runs import RunStore
@@ -116,12 +117,13 @@ async def running_worker(
     """A worker that runs, and its sweep, until the context is left."""
     worker = build_worker(await eager(client), parts, runner=runner)
     async with worker:
-        sweep = asyncio.create_task(Sweep(parts.database, parts.executions).forever())
+        sweep = Sweep(Repair(parts.database, parts.executions))
+        sweeping = asyncio.create_task(sweep.forever())
         try:
             yield worker
         finally:
-            sweep.cancel()
-            await asyncio.gather(sweep, return_exceptions=True)
+            sweeping.cancel()
+            await asyncio.gather(sweeping, return_exceptions=True)
 
 
 def worker_parts(process: Wired) -> Parts:

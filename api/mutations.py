@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import Depends, Request, Response
 from pydantic import BaseModel
@@ -12,12 +12,17 @@ from pydantic import BaseModel
 from api.dependencies import CallerOf, IdempotencyKey, Parts
 from api.errors import invalid
 from api.parts import ApiParts
+from turnwright.domain.errors import NotFound, Refused, SessionBusy, SessionNotAwaitingUser
+from turnwright.executions import AWAY
 from turnwright.keys import Caller
 from turnwright.store import idempotency
 from turnwright.store.engine import Tx
 from turnwright.store.pending import waiting_handoffs
 from turnwright.store.reading import require_session
 from turnwright.store.run_rows import get_run
+
+MENDING: Final = 1.0
+"""Seconds that a refused request waits for Temporal to say what became of an execution."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +49,28 @@ class Mutation:
     async def perform(self, act: Callable[[Tx], Done], *, target: bool = True) -> Response:
         """Act, or give the key's first answer again. `act` runs in the writing transaction.
 
-        `target`: what the path names has to exist, whatever the key says.
+        `target`: what the path names has to exist, whatever the key says. An act that is refused
+        because of a run that an operator terminated settles that run, and is tried once more.
         """
+        try:
+            return await self._perform(act, target=target)
+        except (SessionBusy, SessionNotAwaitingUser) as refused:
+            if not await self._mended(refused):
+                raise
+        return await self._perform(act, target=target)
+
+    async def _mended(self, refused: Refused) -> bool:
+        """Whether what a request was refused for is no more: the run was terminated."""
+        run_id = refused.extra.get("run_id")
+        if run_id is None:
+            return False
+        try:
+            run = await self.parts.database.read(get_run, run_id)
+            return await self.parts.repair.settle_terminated(run, within=MENDING)
+        except (*AWAY, TimeoutError, NotFound):
+            return False
+
+    async def _perform(self, act: Callable[[Tx], Done], *, target: bool) -> Response:
         asked = await self._asked()
 
         def answer(tx: Tx) -> idempotency.Answer:

@@ -14,6 +14,7 @@ from turnwright.domain.sessions import AgentChoice
 from turnwright.executions import Executions
 from turnwright.live import Hub, LiveTexts
 from turnwright.loading import Agents
+from turnwright.repair import Repair
 from turnwright.settings import Settings
 from turnwright.store.engine import Database
 
@@ -25,6 +26,7 @@ class ApiParts:
     database: Database
     executions: Executions
     dispatcher: Dispatcher
+    repair: Repair
     agents: Agents
     models: Models
     hub: Hub

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from api.app import ApiParts, create_app
 from turnwright.loading import load_agents
+from turnwright.repair import Repair
 from turnwright.service import listen, serving, url_of
 from turnwright.settings import Settings
 from turnwright.wiring import Wired, wired
@@ -16,6 +17,7 @@ def api_parts(process: Wired) -> ApiParts:
         database=process.database,
         executions=process.executions,
         dispatcher=process.dispatcher,
+        repair=Repair(process.database, process.executions),
         agents=process.agents,
         models=process.providers,
         hub=process.hub,

@@ -115,6 +115,22 @@ def rebuild() -> None:
             raise typer.Exit(FAILED)
 
 
+@app.command()
+def reconcile(
+    rehost: Annotated[
+        bool, typer.Option("--rehost", help="Carry terminated runs on too, from the log.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Mend active runs without an execution: settle terminated ones, carry lost ones on."""
+    with _plain_errors():
+        settings = _settings()
+        from turnwright.reconcile import run_reconcile
+
+        if not run_reconcile(settings, rehost=rehost, as_json=as_json):
+            raise typer.Exit(FAILED)
+
+
 @keys.command("create")
 def create_key(
     tenant: Annotated[str, typer.Option(help="Whose sessions the key sees.")],

@@ -1,31 +1,33 @@
 """The sweep: a loop in every worker that carries on what a crash or an outage left lying.
 
-It starts what is `starting` without an execution, repeats wake-ups that were lost, ends an open
-execution whose run has long ended, carries on runs whose execution no longer exists, and settles
-those whose execution was terminated. All of it is harmless when several workers do it, and when nothing was lost.
+It starts what is `starting` without an execution, repeats wake-ups and cancellations that were
+lost, and looks after runs that have been quiet (`turnwright.repair`). All of it is harmless when
+several workers do it, and when nothing was lost.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+from time import monotonic
+from typing import Generic, Protocol, TypeVar
 
 import structlog
 
-from turnwright.domain.deciding import Settle
-from turnwright.domain.errors import Fenced, Unavailable
-from turnwright.domain.ports import Owner
-from turnwright.domain.run import Failure, Run, RunStatus
-from turnwright.executions import AWAY, Executions, Start
+from turnwright.domain.errors import NotFound, Unavailable
+from turnwright.domain.run import Run
+from turnwright.executions import AWAY
 from turnwright.faults import kind_of, place_of
-from turnwright.store.engine import Database
+from turnwright.repair import Repair
 from turnwright.store.pending import (
+    PAGE,
+    PendingInput,
     forget_old_answers,
     open_runs,
-    pending_answers,
+    pending_inputs,
     starting_runs,
 )
 from turnwright.store.run_rows import get_run
-from turnwright.store.settlement import settle
 
 log = structlog.get_logger()
 
@@ -35,29 +37,88 @@ FRESH = timedelta(seconds=2)
 """What was accepted since then is still on its ordinary way."""
 QUIET = timedelta(seconds=60)
 """A run that logged nothing for so long is looked up in Temporal."""
-LONG_ENDED = timedelta(seconds=10)
-"""By then an execution has noticed that its run has ended, even through its worker's death."""
-MEANT = timedelta(minutes=5)
-"""So long after a terminate nobody is going to reset the execution: it was meant."""
-TERMINATED = Failure(
-    reason="terminated", message="The run was terminated in Temporal.", retryable=True
-)
 BATCH = 20
 """How many quiet runs one sweep looks up: each is a call to Temporal."""
+LONGEST_PAUSE = 3600.0
+"""Seconds between two reminders of the same input, at most. An input may rightly lie for months,
+and Temporal keeps every signal to a run."""
+MOST_PAUSES = 10_000
+"""Of so many inputs it is remembered when to remind of them next."""
+
+
+class Identified(Protocol):
+    """What can be walked through by its id."""
+
+    @property
+    def id(self) -> str:
+        """Greater than those of what was made before."""
+
+
+T = TypeVar("T", bound=Identified)
+
+
+@dataclass
+class Rota(Generic[T]):
+    """Walks through all there is, a page at a time, round and round: nothing is starved.
+
+    Not by what lies stuck before it, and not by something that breaks the walk off: the next
+    goes on after that.
+    """
+
+    page: Callable[[str], Awaitable[list[T]]]
+    """What comes after an id."""
+    size: int
+    _after: str = field(default="", init=False)
+
+    async def walk(self, act: Callable[[T], Awaitable[object]]) -> None:
+        """Act on the next page."""
+        items = await self.page(self._after)
+        for item in items:
+            self._after = item.id
+            await act(item)
+        if len(items) < self.size:
+            self._after = ""
+
+
+@dataclass
+class Reminders:
+    """When to remind a run of an input again: each time after twice as long."""
+
+    clock: Callable[[], float] = monotonic
+    _pauses: dict[str, tuple[float, float]] = field(default_factory=dict, init=False)
+
+    def due(self, input_id: str) -> bool:
+        """Whether it is time; then this is a reminder."""
+        now = self.clock()
+        at, pause = self._pauses.get(input_id, (now, PERIOD))
+        if now < at:
+            return False
+        if len(self._pauses) >= MOST_PAUSES:
+            self._pauses.clear()  # a reminder too many is harmless
+        self._pauses[input_id] = now + pause, min(2 * pause, LONGEST_PAUSE)
+        return True
 
 
 @dataclass
 class Sweep:
     """Finds what was accepted and is not under way, and hands it to Temporal."""
 
-    database: Database
-    executions: Executions
+    repair: Repair
     fresh: timedelta = FRESH
     quiet: timedelta = QUIET
-    long_ended: timedelta = LONG_ENDED
-    meant: timedelta = MEANT
-    _cursor: str = field(default="", init=False)
-    """The last quiet run looked up; the next sweep goes on after it."""
+    _reminders: Reminders = field(default_factory=Reminders, init=False)
+
+    def __post_init__(self) -> None:
+        read = self.repair.database.read
+        self._starting = Rota[Run](
+            lambda after: read(starting_runs, older_than=self.fresh, after=after), PAGE
+        )
+        self._inputs = Rota[PendingInput](
+            lambda after: read(pending_inputs, older_than=self.fresh, after=after), PAGE
+        )
+        self._quiet = Rota[Run](
+            lambda after: read(open_runs, older_than=self.quiet, after=after, limit=BATCH), BATCH
+        )
 
     async def forever(self) -> None:
         """Sweep until cancelled. An outage of the database or of Temporal is waited out."""
@@ -72,47 +133,25 @@ class Sweep:
 
     async def once(self) -> None:
         """One sweep."""
-        for run in await self.database.read(starting_runs, older_than=self.fresh):
-            await self._start(run)
-        for answer in await self.database.read(pending_answers, older_than=self.fresh):
-            if not await self.executions.wake(answer.session_id, answer.message_id):
-                # Nobody is there to be told: the execution is lost, or was terminated.
-                await self._look_after(await self.database.read(get_run, answer.run_id))
-        await self._look_after_quiet_runs()
-        await self.database.write(forget_old_answers)
-
-    async def _start(self, run: Run) -> None:
-        if await self.executions.start(run) is not Start.REFUSED:
-            return
-        holder = await self.executions.holder(run.session_id)
-        if holder is None or not holder.open or holder.run_id is None:
-            return
-        previous = await self.database.read(get_run, holder.run_id)
-        now = datetime.now(UTC)
-        if previous.ended_at is not None and now - previous.ended_at >= self.long_ended:
-            log.warning("execution_dismissed", run_id=holder.run_id)
-            await self.executions.dismiss(run.session_id, holder)
-
-    async def _look_after_quiet_runs(self) -> None:
-        quiet = await self.database.read(
-            open_runs, older_than=self.quiet, after=self._cursor, limit=BATCH
-        )
-        self._cursor = quiet[-1].id if len(quiet) == BATCH else ""
-        for run in quiet:
-            await self._look_after(run)
+        await self._starting.walk(self._look_after)
+        await self._inputs.walk(self._remind)
+        await self._quiet.walk(self._look_after)
+        await self.repair.database.write(forget_old_answers)
 
     async def _look_after(self, run: Run) -> None:
-        holder = await self.executions.holder(run.session_id)
-        if holder is not None and holder.open:
+        await self.repair.look_after(run, terminated="leave")
+
+    async def _remind(self, pending: PendingInput) -> None:
+        if not self._reminders.due(pending.id):
             return
-        if holder is None or holder.terminated_at is None or holder.run_id != run.id:
-            log.warning("run_carried_on", run_id=run.id)
-            await self.executions.start(run)
-        elif datetime.now(UTC) - holder.terminated_at >= self.meant:
-            log.warning("run_terminated", run_id=run.id)
-            owner = Owner(run_id=run.id, execution_id=holder.execution_id)
-            try:
-                step = Settle(status=RunStatus.FAILED, reason=TERMINATED.reason)
-                await self.database.write(settle, owner, step, TERMINATED)
-            except Fenced:
-                log.info("run_has_another_owner", run_id=run.id)
+        try:
+            run = await self.repair.database.read(get_run, pending.run_id)
+        except NotFound:
+            return  # its session was erased
+        if pending.kind == "cancel":
+            # Nobody is going to take a terminate back that a cancel came on top of.
+            if not await self.repair.executions.cancel(run):
+                await self.repair.look_after(run, terminated="settle")
+        elif not await self.repair.executions.wake(pending.session_id, pending.id):
+            # Nobody is there to be told: the execution is lost, or was terminated.
+            await self.repair.look_after(run, terminated="leave")

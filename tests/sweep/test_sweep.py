@@ -1,23 +1,20 @@
 """The sweep carries on what was accepted and lost on its way, and harms nothing else."""
 
-from collections.abc import AsyncIterator
-from dataclasses import replace
-from datetime import timedelta
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
 from tests.support.app import App, ask, running_app, script
 from tests.support.servers import TemporalServer, dev_server
-from turnwright.domain.run import Limits, Run
-from turnwright.domain.sessions import AgentChoice, UserInput
-from turnwright.executions import Executions, Start
-from turnwright.store.admission import accept_answer, accept_message
-from turnwright.store.run_rows import get_run
-from turnwright.sweep import Sweep
+from tests.sweep.building import NOW, accepted, repair_of, row, terminate, without_worker
+from turnwright.executions import Start
+from turnwright.repair import Repair
+from turnwright.store.admission import accept_answer
+from turnwright.sweep import Reminders, Rota, Sweep
 
-NOW = timedelta()
 TENANT = "default"
 
 
@@ -28,37 +25,14 @@ async def app(migrated_database_url: str, temporal_server: TemporalServer) -> As
         yield running
 
 
-def sweep_of(app: App, executions: Executions | None = None) -> Sweep:
+def sweep_of(app: App) -> Sweep:
     """A sweep that finds everything old enough."""
-    return Sweep(
-        app.database,
-        executions or app.process.executions,
-        fresh=NOW,
-        quiet=NOW,
-        long_ended=NOW,
-        meant=NOW,
-    )
-
-
-async def _run(app: App, run_id: str) -> Run:
-    return await app.database.read(get_run, run_id)
-
-
-async def _accepted(app: App, session_id: str, text: str) -> Run:
-    """A run as an API leaves it that dies before it could hand it to Temporal."""
-    accepted = await app.database.write(
-        accept_message, session_id, UserInput(text=text), tenant=TENANT, choose=_choose
-    )
-    return accepted.run
-
-
-def _choose(name: str) -> AgentChoice:
-    return AgentChoice(actor=name, version="1", model="scripted:script", limits=Limits())
+    return Sweep(repair_of(app), fresh=NOW, quiet=NOW)
 
 
 async def test_a_run_that_was_never_started_is_started(app: App) -> None:
     """Swept twice, it still is one execution and one turn."""
-    run = await _accepted(app, await app.session(), script({"text": "done"}))
+    run = await accepted(app, await app.session(), script({"text": "done"}))
     await sweep_of(app).once()
     await sweep_of(app).once()
     assert (await app.ended(run.id))["status"] == "completed"
@@ -84,10 +58,10 @@ async def test_an_execution_whose_run_has_long_ended_makes_way(app: App) -> None
     """It holds the session's workflow id, so that the next run could not start."""
     session_id = await app.session()
     first = await app.turn(session_id, script({"text": "one"}))
-    stuck = replace(app.process.executions, task_queue=f"nobody-{uuid4().hex}")
-    while await stuck.start(await _run(app, first["id"])) is not Start.STARTED:
+    stuck = without_worker(app)
+    while await stuck.start(await row(app, first["id"])) is not Start.STARTED:
         pass
-    second = await _accepted(app, session_id, script({"text": "two"}))
+    second = await accepted(app, session_id, script({"text": "two"}))
     await sweep_of(app).once()
     await sweep_of(app).once()
     ended = await app.ended(second.id)
@@ -98,7 +72,7 @@ async def test_a_run_that_was_terminated_is_settled_and_its_session_lives(app: A
     """Behaviour 42, by the sweep: an operator meant it."""
     session_id = await app.session()
     run = await app.asked(session_id, ask("Go on?"))
-    await app.process.client.get_workflow_handle(f"session/{session_id}").terminate()
+    await terminate(app, session_id)
     await sweep_of(app).once()
     ended = await app.run(run["id"])
     assert (ended["status"], ended["failure"]["reason"]) == ("failed", "terminated")
@@ -135,5 +109,58 @@ async def test_an_answer_that_finds_its_execution_lost_has_its_run_carried_on_at
     async with dev_server() as empty, running_app(migrated_database_url, empty) as after:
         answered = await after.post(f"/v1/runs/{run['id']}/input", {"text": "yes"})
         assert answered.status_code == 202
-        await Sweep(after.database, after.process.executions, fresh=NOW).once()
+        await Sweep(Repair(after.database, after.process.executions), fresh=NOW).once()
         assert (await after.ended(run["id"]))["status"] == "completed"
+
+
+async def test_a_walk_goes_round_a_page_at_a_time() -> None:
+    """So that what lies stuck in front starves nothing behind it."""
+    walked: list[str] = []
+    rota = _rota(["a", "b", "c"], size=2)
+    for _ in range(3):
+        await rota.walk(lambda item: _note(walked, item))
+    assert walked == ["a", "b", "c", "a", "b"]
+
+
+async def test_a_walk_that_is_broken_off_goes_on_after_what_broke_it_off() -> None:
+    walked: list[str] = []
+
+    async def act(item: Item) -> None:
+        if item.id == "a":
+            raise ConnectionError
+        await _note(walked, item)
+
+    rota = _rota(["a", "b", "c"], size=3)
+    for _ in range(2):
+        with suppress(ConnectionError):
+            await rota.walk(act)
+    assert walked == ["b", "c"]
+
+
+def test_a_run_is_reminded_of_the_same_input_ever_less_often() -> None:
+    """Each reminder is an event in its Temporal history."""
+    now = 0.0
+    reminders = Reminders(clock=lambda: now)
+    given = []
+    for second in range(100):
+        now = float(second)
+        if reminders.due("msg_1"):
+            given.append(second)
+    assert given == [0, 2, 6, 14, 30, 62]
+    assert reminders.due("msg_2")
+
+
+@dataclass(frozen=True)
+class Item:
+    id: str
+
+
+def _rota(ids: Sequence[str], *, size: int) -> Rota[Item]:
+    async def page(after: str) -> list[Item]:
+        return [Item(found) for found in ids if found > after][:size]
+
+    return Rota(page, size)
+
+
+async def _note(walked: list[str], item: Item) -> None:
+    walked.append(item.id)

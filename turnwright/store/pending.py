@@ -15,44 +15,50 @@ KEYS_KEPT = timedelta(hours=48)
 """Longer than the 24 hours that CONTRACT.md promises."""
 
 
+PAGE = 100
+
+WAKE_UPS = ("answer", "decision", "steer", "budget", "cancel")
+"""The kinds of inbox rows that a run has to be told of. A `message` starts its run, and what is
+`queued` waits for the end of another."""
+
+
 @dataclass(frozen=True)
-class PendingAnswer:
-    """An accepted answer that its run has not taken yet."""
+class PendingInput:
+    """Something that was accepted for a run and that the run has not taken yet."""
 
     session_id: str
     run_id: str
-    message_id: str
+    id: str
+    kind: str
 
 
-def starting_runs(tx: Tx, *, older_than: timedelta, limit: int = 100) -> list[Run]:
-    """Runs that were accepted a while ago and have not been opened, oldest first."""
-    return _runs(tx, (RunStatus.STARTING,), older_than, limit)
+def starting_runs(
+    tx: Tx, *, older_than: timedelta, after: str = "", limit: int = PAGE
+) -> list[Run]:
+    """Runs that were accepted a while ago and have not been opened, by id, after the one named."""
+    return _runs(tx, (RunStatus.STARTING,), older_than, after, limit)
 
 
-def open_runs(tx: Tx, *, older_than: timedelta, after: str = "", limit: int = 100) -> list[Run]:
+def open_runs(tx: Tx, *, older_than: timedelta, after: str = "", limit: int = PAGE) -> list[Run]:
     """Opened runs without an event for a while, by id, after the one named."""
-    rows = tx.connection.execute(
-        select(runs)
-        .where(
-            runs.c.status.in_([s for s in ACTIVE if s is not RunStatus.STARTING]),
-            runs.c.updated_at < tx.now - older_than,
-            runs.c.id > after,
-        )
-        .order_by(runs.c.id)
-        .limit(limit)
-    )
-    return [to_run(row) for row in rows]
+    return _runs(tx, _OPENED, older_than, after, limit)
 
 
-def pending_answers(tx: Tx, *, older_than: timedelta, limit: int = 100) -> list[PendingAnswer]:
-    """Answers that were accepted a while ago and are not in the log, oldest first."""
+def active_runs(tx: Tx, *, after: str = "", limit: int = PAGE) -> list[Run]:
+    """Every tenant's active runs, by id, after the one named."""
+    return _runs(tx, ACTIVE, None, after, limit)
+
+
+def pending_inputs(
+    tx: Tx, *, older_than: timedelta, after: str = "", limit: int = PAGE
+) -> list[PendingInput]:
+    """What was accepted a while ago and is not in the log, by id, after the one named."""
     rows = tx.connection.execute(
-        select(inbox.c.session_id, inbox.c.run_id, inbox.c.id)
-        .where(inbox.c.kind == "answer", inbox.c.created_at < tx.now - older_than)
-        .order_by(inbox.c.created_at)
+        _INPUTS.where(inbox.c.created_at <= tx.now - older_than, inbox.c.id > after)
+        .order_by(inbox.c.id)
         .limit(limit)
     )
-    return [PendingAnswer(row.session_id, row.run_id, row.id) for row in rows]
+    return [PendingInput(*row) for row in rows]
 
 
 def waiting_handoffs(tx: Tx, session_id: str) -> list[Handoff]:
@@ -73,11 +79,19 @@ def forget_old_answers(tx: Tx) -> None:
     tx.connection.execute(delete(answers).where(answers.c.created_at < tx.now - KEYS_KEPT))
 
 
-def _runs(tx: Tx, statuses: tuple[RunStatus, ...], older: timedelta, limit: int) -> list[Run]:
-    rows = tx.connection.execute(
-        select(runs)
-        .where(runs.c.status.in_(statuses), runs.c.updated_at < tx.now - older)
-        .order_by(runs.c.updated_at)
-        .limit(limit)
+_OPENED = tuple(status for status in ACTIVE if status is not RunStatus.STARTING)
+_INPUTS = select(inbox.c.session_id, inbox.c.run_id, inbox.c.id, inbox.c.kind).where(
+    inbox.c.kind.in_(WAKE_UPS), inbox.c.run_id.is_not(None)
+)
+
+
+def _runs(
+    tx: Tx, statuses: tuple[RunStatus, ...], older: timedelta | None, after: str, limit: int
+) -> list[Run]:
+    """Root runs: a child has no workflow id of its session's own, its parent looks after it."""
+    query = select(runs).where(
+        runs.c.status.in_(statuses), runs.c.parent_run_id.is_(None), runs.c.id > after
     )
-    return [to_run(row) for row in rows]
+    if older is not None:
+        query = query.where(runs.c.updated_at <= tx.now - older)
+    return [to_run(row) for row in tx.connection.execute(query.order_by(runs.c.id).limit(limit))]
