@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from activities.inputs import Facts
 from turnwright.agents import Agent
 from turnwright.domain.events import ToolCalled
+from turnwright.domain.folding import Refer, facts, fold
 from turnwright.domain.ports import Recorded
 from turnwright.domain.run import Run
-from turnwright.domain.turn import CallKind, CallRef, Fact, Refer, Turn, facts, fold
+from turnwright.domain.turn import CallKind, CallRef, Fact, Turn
 from turnwright.loading import Agents, AgentUnavailable
 from turnwright.tools.names import ASK_USER, SLEEP_UNTIL
 from turnwright.tools.toolset import toolset

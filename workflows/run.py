@@ -118,22 +118,23 @@ class RunWorkflow:
     ) -> tuple[Facts, ...]:
         run_id, after = self._run.run_id, turn.sequence
         match step:
-            case d.AskModel():
-                return (await steps.ask_model(run_id, step, after),)
             case d.CallTools():
                 return await steps.call_tools(run_id, step.calls)
+            case d.AskModel():
+                done = await steps.ask_model(run_id, step, after)
             case d.RequestApprovals() | d.AskUser() | d.Sleep():
-                return (await steps.begin_wait(run_id, step),)
+                done = await steps.begin_wait(run_id, step)
             case d.Wait():
-                return (await self._wait(step, after),)
+                done = await self._wait(step, after)
             case d.AwaitBudget() | d.WrapUp():
-                return (await steps.at_limit(run_id, step, after),)
+                done = await steps.at_limit(run_id, step, after)
             case d.Reflect():
-                return (await steps.reflect(self._run),)
+                done = await steps.reflect(self._run)
             case d.Settle():
-                return (await steps.settle(run_id, step, after),)
+                done = await steps.settle(run_id, step, after)
             case _:
                 assert_never(step)
+        return (done,)
 
     async def _wait(self, step: d.Wait, after: int) -> Facts:
         seen = self._inputs

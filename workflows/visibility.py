@@ -55,25 +55,26 @@ def _show(run: RunInput, status: RunStatus, doing: str, turn: Turn | None) -> No
 def _doing(step: d.Step) -> str:
     match step:
         case d.AskModel():
-            return f"in model round {step.round}"
+            doing = f"in model round {step.round}"
         case d.CallTools():
-            return "calling " + ", ".join(f"`{call.name}`" for call in step.calls)
+            doing = "calling " + ", ".join(f"`{call.name}`" for call in step.calls)
         case d.RequestApprovals():
-            return "asking for approval"
+            doing = "asking for approval"
         case d.AskUser():
-            return "asking the user"
+            doing = "asking the user"
         case d.Sleep():
-            return "going to sleep"
+            doing = "going to sleep"
         case d.Wait():
-            return _waiting(step)
+            doing = _waiting(step)
         case d.AwaitBudget() | d.WrapUp():
-            return f"at the limit of `{step.limit}`"
+            doing = f"at the limit of `{step.limit}`"
         case d.Reflect():
-            return "in a loop"
+            doing = "telling the model that it repeats itself"
         case d.Settle() | d.Finish() | d.MoveOn():
-            return "ending"
+            doing = "ending"
         case _:
             assert_never(step)
+    return doing
 
 
 def _waiting(step: d.Wait) -> str:

@@ -8,6 +8,7 @@ from turnwright.domain import events as e
 from turnwright.domain import turn as t
 from turnwright.domain.deciding import decide
 from turnwright.domain.evolve import fold as fold_run
+from turnwright.domain.folding import ended, facts, fold
 from turnwright.domain.run import Failure, Limits, Question, RunStatus, RunUsage
 
 LOOK = t.CallRef(id="c1", name="look", kind="function")
@@ -162,7 +163,7 @@ def test_a_run_is_opened_from_its_log_where_it_stands() -> None:
     }
     for upto, step in expected.items():
         log = b.Log().add("run_a", *facts[:upto])
-        state = t.fold(fold_run(log), log, refer, execution_id="execution-2")
+        state = fold(fold_run(log), log, refer, execution_id="execution-2")
         assert decide(state) == step
         assert (state.execution_id, state.limits.rounds) == ("execution-2", 9)
 
@@ -170,12 +171,12 @@ def test_a_run_is_opened_from_its_log_where_it_stands() -> None:
 def test_how_a_run_ended_names_its_failure() -> None:
     failure = Failure(reason="model_refused", message="No.")
     log = b.Log().add("run_a", b.started(), e.RunFailed(failure=failure, usage=RunUsage()))
-    assert t.ended(fold_run(log)) == t.Ended(status=RunStatus.FAILED, reason="model_refused")
+    assert ended(fold_run(log)) == t.Ended(status=RunStatus.FAILED, reason="model_refused")
 
 
 def test_a_recorded_round_counts_its_tokens_and_refers_to_its_calls() -> None:
     log = b.Log().add("run_a", b.started(), b.finished(3, ("c1", "look"), tokens=7), b.called("c1"))
-    assert t.facts(fold_run(log), log, refer) == [
+    assert facts(fold_run(log), log, refer) == [
         t.RoundRecorded(round=3, tokens=7),
         t.Called(call=LOOK),
     ]

@@ -152,17 +152,20 @@ def _calls(turn: Turn) -> Step | None:
     if (limited := _limited(turn, "tool_calls", "total_tokens")) is not None:
         return limited
     functions = [call for call in turn.calls if call.kind == "function"]
+    if functions:
+        return _functions(turn, functions)
+    first = turn.calls[0]
+    return Sleep(call=first) if first.kind == "sleep" else AskUser(call=first)
+
+
+def _functions(turn: Turn, functions: list[CallRef]) -> CallTools | RequestApprovals | Wait:
     if ready := tuple(call for call in functions if not call.needs_approval):
         return CallTools(calls=ready)
     open_calls = {approval.call_id for approval in turn.approvals}
     if new := tuple(call for call in functions if call.id not in open_calls):
         return RequestApprovals(calls=new)
-    if functions:
-        deadlines = [x.deadline for x in turn.approvals if x.deadline is not None]
-        until = min(deadlines, default=None)
-        return Wait(status=RunStatus.WAITING_FOR_APPROVAL, until=until)
-    first = turn.calls[0]
-    return Sleep(call=first) if first.kind == "sleep" else AskUser(call=first)
+    deadlines = [x.deadline for x in turn.approvals if x.deadline is not None]
+    return Wait(status=RunStatus.WAITING_FOR_APPROVAL, until=min(deadlines, default=None))
 
 
 def _round(turn: Turn) -> Step:

@@ -1,20 +1,19 @@
 """The state that a run's workflow carries: its log, folded down to references.
 
 A `Turn` holds ids, names, counts and moments (CONTRACT.md, guarantee 11). Activities return
-`Fact`s; `advance` folds them in; `turnwright.domain.deciding.decide` says what comes next. All of
-it is pure, and runs inside the workflow.
+`Fact`s (`turnwright.domain.folding` reads them off the log); `advance` folds them in;
+`turnwright.domain.deciding.decide` says what comes next. All of it is pure, and runs inside the
+workflow.
 """
 
-from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Annotated, Any, Literal, assert_never
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from turnwright.domain import events as e
 from turnwright.domain.base import Frozen
-from turnwright.domain.limits import deadline_of
-from turnwright.domain.run import FailureReason, LimitName, Limits, Run, RunStatus
+from turnwright.domain.events import InjectedBy
+from turnwright.domain.run import FailureReason, LimitName, Limits, RunStatus
 
 CallKind = Literal["function", "ask_user", "sleep"]
 OnLimit = Literal["fail", "wait", "wrap_up"]
@@ -39,12 +38,19 @@ class RunRef(Frozen):
     actor: str
 
 
+Changes = dict[str, Any]
+"""Fields of a `Turn` and what they become."""
+
+
 class Ended(Frozen):
     """The run's terminal event is in the log."""
 
     fact: Literal["ended"] = "ended"
     status: RunStatus
     reason: FailureReason | None = None
+
+    def changes(self, turn: "Turn") -> Changes:
+        return {"ended": self, "asked": None, "approvals": (), "waits": None}
 
 
 class Attempted(Frozen):
@@ -53,15 +59,34 @@ class Attempted(Frozen):
     fact: Literal["attempted"] = "attempted"
     attempts: int
 
+    def changes(self, turn: "Turn") -> Changes:
+        return {"attempts": max(turn.attempts, self.attempts)}
+
 
 class RoundRecorded(Frozen):
-    """A model's response is in the log. `repeats`: so many rounds in a row asked for its calls."""
+    """A model's response is in the log. `repeats`: so many rounds in a row asked for its calls.
+
+    `attempts`: a model was asked so often in this run, failed attempts included.
+    """
 
     fact: Literal["round"] = "round"
     round: int
     tokens: int
     calls: tuple[CallRef, ...] = ()
     repeats: int = 0
+    attempts: int = 0
+
+    def changes(self, turn: "Turn") -> Changes:
+        if self.round <= turn.rounds:
+            return {}
+        return {
+            "rounds": self.round,
+            "attempts": max(turn.attempts + 1, self.attempts),
+            "tokens": turn.tokens + self.tokens,
+            "tool_calls": turn.tool_calls + len(self.calls),
+            "calls": self.calls,
+            "repeats": self.repeats,
+        }
 
 
 class Called(Frozen):
@@ -69,6 +94,11 @@ class Called(Frozen):
 
     fact: Literal["called"] = "called"
     call: CallRef
+
+    def changes(self, turn: "Turn") -> Changes:
+        if any(call.id == self.call.id for call in turn.calls):
+            return {}
+        return {"calls": (*turn.calls, self.call), "tool_calls": turn.tool_calls + 1}
 
 
 class CallReturned(Frozen):
@@ -79,6 +109,10 @@ class CallReturned(Frozen):
     outcome: str
     fatal: bool = False
 
+    def changes(self, turn: "Turn") -> Changes:
+        fatal = {"fatal": True, "unknown": self.outcome == "unknown"} if self.fatal else {}
+        return _without(turn, self.call_id) | fatal
+
 
 class Asked(Frozen):
     """A question is in the log and the run waits for its answer."""
@@ -88,12 +122,18 @@ class Asked(Frozen):
     question_id: str
     deadline: datetime | None = None
 
+    def changes(self, turn: "Turn") -> Changes:
+        return {"asked": self}
+
 
 class Answered(Frozen):
     """The answer is in the log, as the result of the call that asked."""
 
     fact: Literal["answered"] = "answered"
     call_id: str
+
+    def changes(self, turn: "Turn") -> Changes:
+        return _without(turn, self.call_id)
 
 
 class ApprovalOpened(Frozen):
@@ -104,12 +144,26 @@ class ApprovalOpened(Frozen):
     call_id: str
     deadline: datetime | None = None
 
+    def changes(self, turn: "Turn") -> Changes:
+        others = (x for x in turn.approvals if x.approval_id != self.approval_id)
+        return {"approvals": (*others, self)}
+
 
 class Approved(Frozen):
-    """A person has allowed the call. (A denial is the call's result.)"""
+    """A person has allowed the call; a denial is the call's result."""
 
     fact: Literal["approved"] = "approved"
     call_id: str
+
+    def changes(self, turn: "Turn") -> Changes:
+        allowed = {"needs_approval": False}
+        return {
+            "approvals": tuple(x for x in turn.approvals if x.call_id != self.call_id),
+            "calls": tuple(
+                call.model_copy(update=allowed) if call.id == self.call_id else call
+                for call in turn.calls
+            ),
+        }
 
 
 class Waits(Frozen):
@@ -119,11 +173,17 @@ class Waits(Frozen):
     until: datetime | None = None
     limit: LimitName | None = None
 
+    def changes(self, turn: "Turn") -> Changes:
+        return {"waits": self}
+
 
 class Resumed(Frozen):
     """The run goes on after a wait."""
 
     fact: Literal["resumed"] = "resumed"
+
+    def changes(self, turn: "Turn") -> Changes:
+        return {"waits": None}
 
 
 class Extended(Frozen):
@@ -133,12 +193,20 @@ class Extended(Frozen):
     limits: Limits
     deadline: datetime | None
 
+    def changes(self, turn: "Turn") -> Changes:
+        return {"limits": self.limits, "deadline": self.deadline}
+
 
 class Injected(Frozen):
     """A message was put before the model."""
 
     fact: Literal["injected"] = "injected"
-    source: e.InjectedBy
+    source: InjectedBy
+
+    def changes(self, turn: "Turn") -> Changes:
+        if self.source == "budget":
+            return {"wrapping_up": True}
+        return {"reflected": True} if self.source == "reflection" else {}
 
 
 class CancelRequested(Frozen):
@@ -146,11 +214,17 @@ class CancelRequested(Frozen):
 
     fact: Literal["cancel_requested"] = "cancel_requested"
 
+    def changes(self, turn: "Turn") -> Changes:
+        return {"cancelling": True}
+
 
 class Reopened(Frozen):
     """The failed run goes on."""
 
     fact: Literal["reopened"] = "reopened"
+
+    def changes(self, turn: "Turn") -> Changes:
+        return {"ended": None, "fatal": False, "cancelling": False, "repeats": 0}
 
 
 Fact = Annotated[
@@ -211,152 +285,14 @@ class Turn(Frozen):
 
 def advance(turn: Turn, fact: Fact) -> Turn:
     """The turn after one more fact. A fact that is folded twice changes nothing more."""
-    return turn.model_copy(update=_changes(turn, fact))
+    return turn.model_copy(update=fact.changes(turn))
 
 
-def _changes(turn: Turn, fact: Fact) -> dict[str, Any]:
-    match fact:
-        case Ended():
-            return {"ended": fact, "asked": None, "approvals": (), "waits": None}
-        case Attempted():
-            return {"attempts": max(turn.attempts, fact.attempts)}
-        case RoundRecorded():
-            return _round(turn, fact)
-        case Called():
-            if any(call.id == fact.call.id for call in turn.calls):
-                return {}
-            return {"calls": (*turn.calls, fact.call), "tool_calls": turn.tool_calls + 1}
-        case CallReturned() | Answered():
-            return _returned(turn, fact)
-        case Asked():
-            return {"asked": fact}
-        case ApprovalOpened():
-            others = (x for x in turn.approvals if x.approval_id != fact.approval_id)
-            return {"approvals": (*others, fact)}
-        case Approved():
-            return _approved(turn, fact)
-        case Waits():
-            return {"waits": fact}
-        case Resumed():
-            return {"waits": None}
-        case Extended():
-            return {"limits": fact.limits, "deadline": fact.deadline}
-        case Injected():
-            return {"reflected": True} if fact.source == "reflection" else _wrapping(turn, fact)
-        case CancelRequested():
-            return {"cancelling": True}
-        case Reopened():
-            return {"ended": None, "fatal": False, "cancelling": False, "repeats": 0}
-        case _:
-            assert_never(fact)
-
-
-def _round(turn: Turn, fact: RoundRecorded) -> dict[str, Any]:
-    if fact.round <= turn.rounds:
-        return {}
-    return {
-        "rounds": fact.round,
-        "attempts": turn.attempts + 1,
-        "tokens": turn.tokens + fact.tokens,
-        "tool_calls": turn.tool_calls + len(fact.calls),
-        "calls": fact.calls,
-        "repeats": fact.repeats,
-    }
-
-
-def _returned(turn: Turn, fact: CallReturned | Answered) -> dict[str, Any]:
+def _without(turn: Turn, call_id: str) -> Changes:
+    """A call has its result: nothing about it is open any more."""
     asked = turn.asked
-    changes: dict[str, Any] = {
-        "calls": tuple(call for call in turn.calls if call.id != fact.call_id),
-        "asked": None if asked is not None and asked.call_id == fact.call_id else asked,
-        "approvals": tuple(x for x in turn.approvals if x.call_id != fact.call_id),
-    }
-    if isinstance(fact, CallReturned) and fact.fatal:
-        changes |= {"fatal": True, "unknown": fact.outcome == "unknown"}
-    return changes
-
-
-def _approved(turn: Turn, fact: Approved) -> dict[str, Any]:
-    allowed = {"needs_approval": False}
     return {
-        "approvals": tuple(x for x in turn.approvals if x.call_id != fact.call_id),
-        "calls": tuple(
-            call.model_copy(update=allowed) if call.id == fact.call_id else call
-            for call in turn.calls
-        ),
+        "calls": tuple(call for call in turn.calls if call.id != call_id),
+        "asked": None if asked is not None and asked.call_id == call_id else asked,
+        "approvals": tuple(x for x in turn.approvals if x.call_id != call_id),
     }
-
-
-def _wrapping(turn: Turn, fact: Injected) -> dict[str, Any]:
-    return {"wrapping_up": turn.wrapping_up or fact.source == "budget"}
-
-
-Refer = Callable[[e.ToolCalled], CallRef]
-"""The reference of a call."""
-
-
-def fold(
-    run: Run,
-    log: Iterable[e.Event],
-    refer: Refer,
-    *,
-    execution_id: str,
-    on_limit: OnLimit = "fail",
-) -> Turn:
-    """A run's turn from its own events, for whatever execution carries it on."""
-    turn = Turn(
-        execution_id=execution_id,
-        sequence=run.last_sequence,
-        limits=run.limits,
-        on_limit=on_limit,
-        deadline=deadline_of(run),
-    )
-    for fact in facts(run, log, refer):
-        turn = advance(turn, fact)
-    return advance(turn, Attempted(attempts=run.usage.rounds))
-
-
-def facts(run: Run, log: Iterable[e.Event], refer: Refer) -> list[Fact]:
-    """These events of a run as facts, and its end if it has ended. `run` is as they left it."""
-    found = [fact for event in log if (fact := _fact(run, e.decode(event), refer)) is not None]
-    return found if run.status.active else [*found, ended(run)]
-
-
-def ended(run: Run) -> Ended:
-    """How an ended run ended."""
-    return Ended(status=run.status, reason=run.failure.reason if run.failure else None)
-
-
-def _fact(run: Run, data: e.EventData, refer: Refer) -> Fact | None:
-    match data:
-        case e.RoundFinished():
-            tokens = data.usage.input_tokens + data.usage.output_tokens
-            return RoundRecorded(round=data.round, tokens=tokens, repeats=data.repeats)
-        case e.ToolCalled():
-            return Called(call=refer(data))
-        case e.ToolReturned():
-            return CallReturned(call_id=data.tool_call_id, outcome=data.outcome, fatal=data.fatal)
-        case e.QuestionAsked():
-            return Asked(
-                call_id=data.tool_call_id, question_id=data.question_id, deadline=data.deadline
-            )
-        case e.ApprovalRequested():
-            return ApprovalOpened(
-                approval_id=data.approval_id, call_id=data.tool_call_id, deadline=data.deadline
-            )
-        case e.ApprovalDecided(decision="approve"):
-            return Approved(call_id=data.tool_call_id)
-        case e.RunWaiting() if data.until is not None or data.limit is not None:
-            return Waits(until=data.until, limit=data.limit)
-        case e.RunResumed():
-            return Resumed()
-        case e.RunBudgetExtended():
-            return Extended(limits=run.limits, deadline=deadline_of(run))
-        case e.MessageInjected():
-            return Injected(source=data.source)
-        case e.RunCancelRequested():
-            return CancelRequested()
-        case e.RunReopened():
-            return Reopened()
-        case _:
-            return None
