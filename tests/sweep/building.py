@@ -11,6 +11,7 @@ from turnwright.domain.sessions import AgentChoice, UserInput
 from turnwright.executions import Executions, Holder
 from turnwright.repair import Repair
 from turnwright.store.admission import accept_message
+from turnwright.store.engine import Tx
 from turnwright.store.run_rows import get_run
 
 NOW = timedelta()
@@ -48,10 +49,12 @@ async def holder(app: App, run: Json, *, open: bool) -> Holder:
 
 async def accepted(app: App, session_id: str, text: str) -> Run:
     """A run as an API leaves it that dies before it could hand it to Temporal."""
-    words = UserInput(text=text)
-    taken = await app.database.write(
-        accept_message, session_id, words, tenant="default", choose=_choose
-    )
+    return await app.database.write(_accept, session_id, UserInput(text=text))
+
+
+def _accept(tx: Tx, session_id: str, words: UserInput) -> Run:
+    taken = accept_message(tx, session_id, words, tenant="default", choose=_choose)
+    tx.handed.clear()
     return taken.run
 
 

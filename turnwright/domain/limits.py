@@ -26,6 +26,6 @@ def reached(limits: Limits, usage: RunUsage, limit: LimitName) -> bool:
         case "total_tokens":
             most = limits.total_tokens
             return most is not None and usage.input_tokens + usage.output_tokens >= most
-        case "seconds":
+        case _:
             # A deadline is a moment, not an amount: `deadline_of`.
             return False
