@@ -29,6 +29,7 @@ router = APIRouter(prefix="/v1", tags=["messages"], route_class=CheckedRoute)
 )
 async def post_message(session_id: SessionId, asked: NewMessage, mutation: Mutating) -> Response:
     """Start a run for a user's message, or do with a busy session as the message says."""
+    _check_steering(asked)
     check_model(mutation.parts, asked.model)
 
     def act(tx: Tx) -> Done:
@@ -107,3 +108,15 @@ def _said(mutation: Mutation, text: str, metadata: Mapping[str, Any] | None = No
 
 def _done(accepted: Accepted, told: RunAccepted | Sent) -> Done:
     return Done(status=202, body=told, session_id=accepted.run.session_id)
+
+
+def _check_steering(asked: NewMessage) -> None:
+    """Raise `Invalid` for what a message that steers cannot choose: its run has begun."""
+    if asked.if_busy == "steer":
+        faults = [
+            {"loc": ["body", name], "msg": "cannot be asked for with if_busy: steer"}
+            for name in ("agent", "model", "limits")
+            if getattr(asked, name) is not None
+        ]
+        if faults:
+            raise invalid(faults)

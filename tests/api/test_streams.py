@@ -187,6 +187,8 @@ async def test_a_new_attempt_starts_its_text_over(dictated: tuple[App, DictatedM
         model.say("A first ")
         seen = [await anext(frames)]
         model.fail()
+        again = await anext(frames)
+        assert (again.event, again.data["data"]["attempt"]) == ("round.started", 2)
         model.say("A second.")
         seen.append(await anext(frames))
         assert [frame.data["offset"] for frame in seen] == [0, 0]

@@ -67,7 +67,14 @@ async def test_faults_are_outlived_as_each_of_them_asks(
         events = await app.events(session)
 
     assert (run["status"], run["output"]["text"]) == ("completed", ANSWER["text"])
-    assert types_of(events, run["id"]) == TURN_WITH_A_CALL
+    # Each attempt is logged, and counts.
+    assert types_of(events, run["id"]) == [
+        *TURN_WITH_A_CALL[:3],
+        "round.started",
+        "round.started",
+        *TURN_WITH_A_CALL[3:],
+    ]
+    assert run["usage"]["rounds"] == 4
     verdict = _verdict(llmock)
     assert (verdict["calls"], verdict["attempts"], verdict["faults_injected"]) == (2, 4, 2)
     assert verdict["findings"] == []
