@@ -128,3 +128,20 @@ def _lines_shown_after(step: str) -> list[str]:
 def _dev(folder: Path) -> tuple[str, ...]:
     ports = ("--port", "0", "--temporal-port", "0", "--ui-port", "0")
     return ("dev", *ports, "--data-dir", str(folder / "data"))
+
+
+async def test_what_else_a_person_can_do_is_done(tmp_path: Path) -> None:
+    """Steered, queued behind, cancelled with what waits, and asked again by a retry."""
+    walk, control = blocks(README, "walk"), blocks(README, "control")
+    steps = [walk[0], control[0], UNTIL_IT_WAITS, *control[1:]]
+    # What was cancelled is retried once it has ended: the stream before ends with it.
+    steps.append(
+        "curl -s \"$api/runs?session_id=$session&status=cancelled\" | field \"['data'][0]['id']\"\n"
+    )
+    async with started(*_dev(tmp_path)) as server:
+        output = await bash("".join(steps), server)
+        assert await server.stopped(signal.SIGTERM) == 0
+    lines = output.splitlines()
+    assert lines[:3] == ["Be brief.", "1", "And A-1043?"]
+    run = lines[3]
+    assert lines[4:] == ["event: run.cancel_requested", "event: run.cancelled", "2", run]
