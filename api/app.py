@@ -17,6 +17,7 @@ from api import (
     runs,
     sessions,
     stream,
+    watch,
 )
 from api.metrics import Measured, Metrics
 from api.middleware import BodyLimit, Boundary
@@ -39,9 +40,9 @@ def create_app(parts: ApiParts) -> FastAPI:
     app.state.parts = parts
     app.state.rates = Rates(parts.settings.rate_limit)
     errors.install(app)
-    for module in (sessions, messages, queue, control, operating, events, stream, runs, agents):
+    turns = (sessions, messages, queue, control, operating, runs)
+    for module in (*turns, events, stream, watch, agents, health):
         app.include_router(module.router)
-    app.include_router(health.router)
     app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]
     # The last one added is the outermost.
     app.add_middleware(BodyLimit, limit=parts.settings.max_body_bytes)

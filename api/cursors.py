@@ -22,14 +22,20 @@ def decode(cursor: str | None) -> str | None:
     """The value that a cursor goes on after. Raises `Invalid`."""
     if cursor is None:
         return None
+    value = decoded(cursor)
+    if not value:
+        raise invalid([{"loc": ["query", "cursor"], "msg": "is not a cursor of this list"}])
+    return value
+
+
+def decoded(cursor: str) -> str:
+    """The value that was encoded; empty if none was."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         value = base64.b64decode(padded, altchars=b"-_", validate=True).decode("ascii")
     except (binascii.Error, UnicodeError):
-        value = ""
-    if not value or encode(value) != cursor:
-        raise invalid([{"loc": ["query", "cursor"], "msg": "is not a cursor of this list"}])
-    return value
+        return ""
+    return value if encode(value) == cursor else ""
 
 
 def decode_id(prefix: Prefix, cursor: str | None) -> str | None:

@@ -203,6 +203,19 @@ class Run(Frozen):
         return cls(**fields, temporal=place.link(run))
 
 
+class ActiveRuns(Frozen):
+    """What a watch begins with."""
+
+    runs: list[Run]
+
+
+class RunChange(Frozen):
+    """What happened to a run, by the type of the event, and the run as that event left it."""
+
+    type: str
+    run: Run
+
+
 class RunAccepted(Frozen):
     """A run as it is after what was accepted for it, and the sequence before that."""
 

@@ -4,7 +4,7 @@ All of it is a hint: a reader that misses one finds everything in the log a litt
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -68,9 +68,8 @@ class Taken:
 
 @dataclass(eq=False)
 class Subscription:
-    """One reader of one session."""
+    """One reader, of one session or of all."""
 
-    session_id: str
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _frames: list[Frame] = field(default_factory=list)
     _events: list[Event] = field(default_factory=list)
@@ -120,14 +119,14 @@ class Hub:
     """Who reads which session in this process, and what is streaming in it right now."""
 
     def __init__(self) -> None:
-        self._readers: dict[str, set[Subscription]] = {}
+        self._readers: dict[str | None, set[Subscription]] = {}
         self._texts: dict[str, Delta] = {}
         self._stopped = False
 
     @contextmanager
-    def subscribe(self, session_id: str) -> Iterator[Subscription]:
-        """A subscription, until the context is left."""
-        subscription = Subscription(session_id)
+    def subscribe(self, session_id: str | None) -> Iterator[Subscription]:
+        """A subscription, until the context is left; None: to every session's runs."""
+        subscription = Subscription()
         self._readers.setdefault(session_id, set()).add(subscription)
         try:
             yield subscription
@@ -157,16 +156,19 @@ class Hub:
         for session_id, events in appended.items():
             for reader in self._readers.get(session_id, ()):
                 reader.wake(events)
+            if any(event.type.startswith("run.") for event in events):
+                for reader in self._readers.get(None, ()):
+                    reader.wake()
 
-    def wake(self, sessions: set[str]) -> None:
+    def wake(self, sessions: Iterable[str | None]) -> None:
         """These sessions' logs may have grown."""
-        for session_id in sessions:
+        for session_id in {*sessions, None}:
             for reader in self._readers.get(session_id, ()):
                 reader.wake()
 
     def wake_all(self) -> None:
         """Any session's log may have grown."""
-        self.wake(set(self._readers))
+        self.wake(self._readers)
 
     def show(self, frame: Frame) -> None:
         """Show a frame to whoever reads its session."""

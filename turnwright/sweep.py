@@ -27,6 +27,7 @@ from turnwright.store.pending import (
     pending_inputs,
     starting_runs,
 )
+from turnwright.store.run_changes import forget_old_changes
 from turnwright.store.run_rows import get_run
 
 log = structlog.get_logger()
@@ -137,6 +138,7 @@ class Sweep:
         await self._inputs.walk(self._remind)
         await self._quiet.walk(self._look_after)
         await self.repair.database.write(forget_old_answers)
+        await self.repair.database.write(forget_old_changes)
 
     async def _look_after(self, run: Run) -> None:
         await self.repair.look_after(run, terminated="leave")

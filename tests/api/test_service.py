@@ -124,6 +124,7 @@ async def test_the_description_names_every_route_and_its_refusals(idle_app: App)
         "/v1/runs/{run_id}/retry",
         "/v1/runs/{run_id}/steer",
         "/v1/rooms/{room}/cancel",
+        "/v1/watch",
         "/v1/agents",
         "/v1/agents/{name}",
         "/healthz",

@@ -127,7 +127,7 @@ class App:
 
     @asynccontextmanager
     async def stream(
-        self, path: str, *, last: int | None = None, **query: Any
+        self, path: str, *, last: int | str | None = None, **query: Any
     ) -> AsyncIterator[AsyncIterator[SseFrame]]:
         """The frames of a stream, from the `last` id on."""
         headers = {} if last is None else {"Last-Event-ID": str(last)}

@@ -50,6 +50,11 @@ QUERIES = {
             select 1 from runs r where r.session_id = i.session_id
                 and r.parent_run_id is null and r.status in ({_ACTIVE}))
     """,
+    "what happened to a run is told to watchers, each event once": """
+        select run_id, type from events e where type like 'run.%'
+        group by run_id, type having count(*) <>
+            (select count(*) from run_changes c where c.run_id = e.run_id and c.type = e.type)
+    """,
     "nothing accepted is left over by a run that has ended": f"""
         select i.id from inbox i join runs r on r.id = i.run_id
         where r.status not in ({_ACTIVE})

@@ -10,16 +10,18 @@ import httpx
 
 @dataclass(frozen=True)
 class SseFrame:
-    """One event of a stream. `id` is None where the frame has none."""
+    """One event of a stream. `id` is None where the frame has none, or one that is no number."""
 
     event: str
     data: Any
     id: int | None = None
+    sent_id: str | None = None
+    """The id as it was sent."""
 
 
 async def read_frames(response: httpx.Response) -> AsyncIterator[SseFrame]:
     """The frames of a stream, until it ends. Comments are left out."""
-    event, data, identifier = "message", "", None
+    event, data, sent = "message", "", None
     async for line in response.aiter_lines():
         name, _, value = line.partition(": ")
         match name:
@@ -28,9 +30,10 @@ async def read_frames(response: httpx.Response) -> AsyncIterator[SseFrame]:
             case "data":
                 data += value
             case "id":
-                identifier = int(value)
+                sent = value
             case "" if data and not value:
-                yield SseFrame(event, json.loads(data), identifier)
-                event, data, identifier = "message", "", None
+                number = int(sent) if sent is not None and sent.isdigit() else None
+                yield SseFrame(event, json.loads(data), number, sent)
+                event, data, sent = "message", "", None
             case _:
                 pass

@@ -62,7 +62,12 @@ def require_session(tx: Tx, session_id: str, *, tenant: str) -> None:
 
 
 def list_runs(
-    tx: Tx, wanted: RunFilter, *, tenant: str, limit: int, before: str | None = None
+    tx: Tx,
+    wanted: RunFilter,
+    *,
+    tenant: str,
+    limit: int | None = None,
+    before: str | None = None,
 ) -> list[Run]:
     """Runs, newest first, children included, with an id before `before`."""
     where: list[ColumnElement[bool]] = [runs.c.tenant == tenant]

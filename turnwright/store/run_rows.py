@@ -16,6 +16,7 @@ from turnwright.domain.ports import Owner, Recorded
 from turnwright.domain.run import ACTIVE, Run, RunIdentity
 from turnwright.store.engine import Tx
 from turnwright.store.event_log import Draft, SessionRow, append, read_events
+from turnwright.store.run_changes import RunChange, note_changes
 from turnwright.store.tables import inbox, runs, sessions
 
 _JSON = ("waiting", "output", "failure", "usage", "limits")
@@ -127,14 +128,19 @@ def save_run(tx: Tx, run: Run) -> None:
 
 
 def record(tx: Tx, run: Run, facts: Sequence[Fact]) -> tuple[Run, list[Event]]:
-    """Append the run's events under their keys, and its row with them.
+    """Append the run's events under their keys, and its row and its changes with them.
 
     The session's row has to be locked. Returns the run as it then is, and its new events.
     """
     drafts = [Draft(data=data, run_id=run.id, key=key) for key, data in facts]
     appended = append(tx, run.session_id, drafts)
-    run = fold_in(run, appended, [data for _, data in facts])
+    changes: list[RunChange] = []
+    for event, (_, data) in zip(appended, facts, strict=True):
+        left, run = run.status, _fold_in(run, event, data)
+        if data.type.startswith("run."):
+            changes.append(RunChange(data.type, left, run))
     save_run(tx, run)
+    note_changes(tx, changes)
     return run, appended
 
 
@@ -155,11 +161,8 @@ def recorded(
     return Recorded(run=run, log=tuple(appended))
 
 
-def fold_in(run: Run, appended: Sequence[Event], facts: Sequence[EventData]) -> Run:
-    """The run after these of its events."""
-    for event, data in zip(appended, facts, strict=True):
-        run = begin(event, data) if isinstance(data, RunStarted) else evolve(run, event, data)
-    return run
+def _fold_in(run: Run, event: Event, data: EventData) -> Run:
+    return begin(event, data) if isinstance(data, RunStarted) else evolve(run, event, data)
 
 
 def columns(run: Run) -> dict[str, Any]:

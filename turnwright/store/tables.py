@@ -1,7 +1,8 @@
 """The tables, and the invariants the database itself holds.
 
 `events` is the record. `sessions` and `runs` are projections of it. `inbox` holds what was
-accepted and is not in the log yet; `answers` what idempotent requests were told.
+accepted and is not in the log yet; `answers` what idempotent requests were told; `run_changes` what
+watchers are told for a day.
 """
 
 from datetime import UTC, datetime
@@ -23,6 +24,9 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator
 
 from turnwright.domain.run import ACTIVE
@@ -50,6 +54,24 @@ class UtcDateTime(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class TransactionNumber(FunctionElement[int]):
+    """The number of the transaction that writes the row, on PostgreSQL."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(TransactionNumber, "postgresql")
+def _numbered(_: TransactionNumber, _compiler: SQLCompiler, **_kw: object) -> str:
+    return "(pg_current_xact_id()::text)::bigint"
+
+
+@compiles(TransactionNumber, "sqlite")
+def _not_numbered(_: TransactionNumber, _compiler: SQLCompiler, **_kw: object) -> str:
+    # One writer at a time: positions say in which order transactions were committed.
+    return "0"
 
 
 ID = String(64)
@@ -188,6 +210,30 @@ tool_contents = Table(
     Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
     Column("tool_call_id", Text, primary_key=True),
     Column("content", Text, nullable=False),
+)
+
+run_changes = Table(
+    "run_changes",
+    metadata,
+    # Never given twice, also after the last row was deleted.
+    Column("position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("xid", BigInteger, nullable=False, server_default=TransactionNumber()),
+    Column("tenant", Text, nullable=False),
+    Column("session_id", ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
+    Column("room", Text),
+    Column("run_id", ID, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("type", Text, nullable=False),
+    # Before the event and after it.
+    Column("left_status", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    # The run as the event left it, as JSON that the database need not read.
+    Column("run", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    # Empty on SQLite, where nothing is looked up by it.
+    Index("ix_run_changes_xid", "xid", sqlite_where=text("xid > 0")),
+    Index("ix_run_changes_session_id", "session_id"),
+    sqlite_autoincrement=True,
 )
 
 live_texts = Table(
