@@ -117,6 +117,7 @@ async def crashing_api(marker: Path) -> AsyncIterator[None]:
     listening = listen(settings.api_host, settings.api_port)
     async with wired(settings, load_agents(settings.agents)) as process:
         dispatcher = CrashingDispatcher(process.executions)
+        process.database.hand_on = dispatcher.take
         app = create_app(replace(api_parts(process), dispatcher=dispatcher))
         async with serving(app, listening, process.hub):
             print(f"ready: {url_of(listening)}", flush=True)
