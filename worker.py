@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from time import monotonic
 
 import structlog
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
@@ -41,6 +42,8 @@ DRAIN = timedelta(seconds=20)
 """How long a worker that is told to stop lets its activities go on."""
 RECONNECT = 1.0
 """Seconds between tries to reach Temporal at the start."""
+TELL_AGAIN = 30.0
+"""Seconds between two lines that say so."""
 THROTTLE = timedelta(seconds=HEARTBEAT_EVERY)
 """At most so long is a heartbeat held back. By default it is four fifths of the timeout, and so
 long would a cancel take to arrive."""
@@ -151,6 +154,7 @@ async def worker_service(settings: Settings) -> AsyncIterator[Worker]:
 async def connected(client: Client) -> None:
     """Wait until Temporal answers. Raises `SettingsError` if it has no such namespace."""
     request = DescribeNamespaceRequest(namespace=client.namespace)
+    told = float("-inf")
     while True:
         try:
             await client.workflow_service.describe_namespace(request, timeout=timedelta(seconds=5))
@@ -159,7 +163,9 @@ async def connected(client: Client) -> None:
                 raise SettingsError(
                     f"TURNWRIGHT_TEMPORAL_NAMESPACE: Temporal has no namespace {client.namespace!r}"
                 ) from None
-            log.warning("waiting_for_temporal", because=str(error)[:200])
+            if monotonic() - told >= TELL_AGAIN:
+                log.warning("waiting_for_temporal", because=str(error)[:200])
+                told = monotonic()
             await asyncio.sleep(RECONNECT)
         else:
             return

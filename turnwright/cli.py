@@ -6,14 +6,16 @@ A command reads its settings before it imports what it runs: a wrong one is told
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
-from turnwright.settings import Settings, SettingsError, export_provider_keys, load_settings
+from turnwright.command import FAILED, plain_errors, settings_of
+from turnwright.runs_cli import runs
+from turnwright.sessions_cli import sessions
 
 app = typer.Typer(
     name="turnwright",
@@ -24,14 +26,32 @@ app = typer.Typer(
 )
 keys = typer.Typer(help="API keys.", no_args_is_help=True)
 app.add_typer(keys, name="keys")
+app.add_typer(runs, name="runs")
+app.add_typer(sessions, name="sessions")
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-FAILED, USAGE = 1, 2
 
 Agents = Annotated[
     str | None,
     typer.Option(help="Modules that define the agents: path/to/agents.py or package.module."),
 ]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"turnwright {version('turnwright')}")
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Durable agent turns on Temporal."""
 
 
 @app.command()
@@ -49,8 +69,8 @@ def dev(
     agents: Agents = None,
 ) -> None:
     """Everything on one machine: Temporal with its UI, database, worker and API."""
-    with _plain_errors():
-        settings = _settings(agents=agents)
+    with plain_errors():
+        settings = settings_of(agents=agents)
         from turnwright.dev import DevOptions
         from turnwright.foreground import run_dev
 
@@ -67,8 +87,8 @@ def demo(
     ] = None,
 ) -> None:
     """One real conversation, on free ports and throw-away data, printed as it happens."""
-    with _plain_errors():
-        _settings()
+    with plain_errors():
+        settings_of()
         from turnwright.demo import run_demo
 
         run_demo(EXAMPLES, model)
@@ -77,8 +97,8 @@ def demo(
 @app.command()
 def api() -> None:
     """The API process of a deployment."""
-    with _plain_errors():
-        settings = _settings()
+    with plain_errors():
+        settings = settings_of()
         from turnwright.foreground import run_api
 
         run_api(settings)
@@ -87,8 +107,8 @@ def api() -> None:
 @app.command()
 def worker() -> None:
     """The worker process of a deployment."""
-    with _plain_errors():
-        settings = _settings()
+    with plain_errors():
+        settings = settings_of()
         from turnwright.foreground import run_worker
 
         run_worker(settings)
@@ -97,8 +117,8 @@ def worker() -> None:
 @app.command()
 def migrate() -> None:
     """Bring the database to this version, and register Temporal's search attributes."""
-    with _plain_errors():
-        settings = _settings()
+    with plain_errors():
+        settings = settings_of()
         from turnwright.upkeep import run_migrate
 
         run_migrate(settings)
@@ -107,8 +127,8 @@ def migrate() -> None:
 @app.command()
 def rebuild() -> None:
     """Recompute the projections from the log, and say whether they were equal."""
-    with _plain_errors():
-        settings = _settings()
+    with plain_errors():
+        settings = settings_of()
         from turnwright.upkeep import run_rebuild
 
         if not run_rebuild(settings):
@@ -123,8 +143,8 @@ def reconcile(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """Mend active runs without an execution: settle terminated ones, carry lost ones on."""
-    with _plain_errors():
-        settings = _settings()
+    with plain_errors():
+        settings = settings_of()
         from turnwright.reconcile import run_reconcile
 
         if not run_reconcile(settings, rehost=rehost, as_json=as_json):
@@ -138,18 +158,20 @@ def create_key(
     name: Annotated[str | None, typer.Option(help="Shown as the author of messages.")] = None,
 ) -> None:
     """Create a key and print it, once: only its hash is stored."""
-    with _plain_errors():
-        settings = _settings()
+    with plain_errors():
+        settings = settings_of()
         from turnwright.upkeep import create
 
-        print(create(settings, tenant=tenant, scopes=scopes, name=name))
+        key_id, key = create(settings, tenant=tenant, scopes=scopes, name=name)
+        print(f"{key_id}: shown this once", file=sys.stderr)
+        print(key)
 
 
 @keys.command("list")
 def list_keys() -> None:
     """The keys there are."""
-    with _plain_errors():
-        settings = _settings()
+    with plain_errors():
+        settings = settings_of()
         from turnwright.upkeep import show_keys
 
         show_keys(settings)
@@ -158,11 +180,12 @@ def list_keys() -> None:
 @keys.command("revoke")
 def revoke_key(key_id: Annotated[str, typer.Argument(help="The key's id, from `list`.")]) -> None:
     """Revoke a key: it is refused from then on."""
-    with _plain_errors():
-        settings = _settings()
+    with plain_errors():
+        settings = settings_of()
         from turnwright.upkeep import revoke
 
         revoke(settings, key_id)
+        print(f"{key_id} is revoked")
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -184,42 +207,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         with suppress(OSError, ValueError):
             stream.flush()
     os._exit(status)
-
-
-def _settings(*, agents: str | None = None) -> Settings:
-    settings = load_settings(agents=agents)
-    from turnwright.telemetry import configure_logging
-
-    configure_logging(settings.log_format, settings.log_level)
-    export_provider_keys()
-    return settings
-
-
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    """What a person can mend is one line on standard error, and an exit status."""
-    from turnwright.domain.errors import Invalid, TurnwrightError
-    from turnwright.loading import AgentsError
-
-    try:
-        yield
-    except (SettingsError, AgentsError) as error:
-        _fail(str(error), USAGE)
-    except Invalid as error:
-        _fail(error.detail, USAGE)
-    except TurnwrightError as error:
-        _fail(error.detail, FAILED)
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
-    except Exception as error:
-        if type(error).__module__.startswith(("turnwright.", "api.")):
-            _fail(str(error), FAILED)
-        raise
-
-
-def _fail(message: str, status: int) -> None:
-    print(f"turnwright: {message}", file=sys.stderr)
-    raise typer.Exit(status) from None
 
 
 if __name__ == "__main__":

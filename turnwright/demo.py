@@ -107,9 +107,17 @@ def _say(style: str, text: str) -> None:
 async def _post(client: httpx.AsyncClient, path: str, body: dict[str, Any]) -> dict[str, Any]:
     response = await client.post(path, json=body)
     if response.is_error:
-        raise DemoError(f"POST {path}: {response.text}")
+        raise DemoError(f"POST {path}: {_detail(response)}")
     answer: dict[str, Any] = response.json()
     return answer
+
+
+def _detail(response: httpx.Response) -> str:
+    """What the problem says, in its own words."""
+    try:
+        return str(response.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        return f"status {response.status_code}"
 
 
 async def _events(

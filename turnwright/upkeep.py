@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
 import structlog
-from rich.console import Console
 from rich.table import Column, Table
 from temporalio.service import RPCError
 
 from turnwright.executions import connect
+from turnwright.runs_view import console
 from turnwright.search_attributes import (
     SearchAttributesRefusedError,
     register_search_attributes,
@@ -24,9 +24,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 log = structlog.get_logger()
-
-PIPE_WIDTH = 200
-"""Columns of a table that is not printed to a terminal."""
 
 
 def run_migrate(settings: Settings) -> None:
@@ -61,11 +58,17 @@ def run_rebuild(settings: Settings) -> bool:
     return report.equal
 
 
-def create(settings: Settings, *, tenant: str, scopes: str, name: str | None) -> str:
-    """The new key itself."""
-    return _write(
-        settings, stored.create_key, tenant=tenant, scopes=tuple(scopes.split(",")), name=name
-    )
+def create(
+    settings: Settings, *, tenant: str, scopes: str, name: str | None
+) -> tuple[str | None, str]:
+    """The new key's id, and the key itself."""
+
+    def work(tx: Tx) -> tuple[str | None, str]:
+        key = stored.create_key(tx, tenant=tenant, scopes=scopes.split(","), name=name)
+        caller = stored.find_caller(tx, key)
+        return caller.key_id if caller else None, key
+
+    return _write(settings, work)
 
 
 def show_keys(settings: Settings) -> None:
@@ -76,9 +79,7 @@ def show_keys(settings: Settings) -> None:
         state = "revoked" if key.revoked else "valid"
         created = f"{key.created_at:%Y-%m-%d}"
         table.add_row(key.id, key.tenant, key.name, ",".join(key.scopes), created, state)
-    console = Console()
-    # Ids are for copying: a file or a pipe has no edge to fold them at.
-    (console if console.is_terminal else Console(width=PIPE_WIDTH)).print(table)
+    console().print(table)
 
 
 def revoke(settings: Settings, key_id: str) -> None:

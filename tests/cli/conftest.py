@@ -1,11 +1,12 @@
 """Deployments: a database with its schema, a Temporal, and nothing that runs yet."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from uuid import uuid4
 
 import pytest
 
 from tests.cli.programs import AGENTS
+from tests.support.app import App, running_app
 from tests.support.databases import SqliteDatabases
 from tests.support.oracle import check_oracle
 from tests.support.servers import TemporalServer
@@ -51,3 +52,13 @@ def sqlite_deployment(
             "api_port": "0",
         }
         check_oracle(url)
+
+
+@pytest.fixture
+async def app(
+    temporal_server: TemporalServer, sqlite_databases: SqliteDatabases
+) -> AsyncIterator[App]:
+    """An application whose API the operator's commands call."""
+    with sqlite_databases.migrated() as url:
+        async with running_app(url, temporal_server) as running:
+            yield running

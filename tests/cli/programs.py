@@ -51,8 +51,15 @@ class Program:
 
     async def printed(self, text: str) -> None:
         """Wait until a line of its standard error holds this text."""
+        await self._holds(self.errors, text)
+
+    async def said(self, text: str) -> None:
+        """Wait until a line of its standard output holds this text."""
+        await self._holds(self.output, text)
+
+    async def _holds(self, lines: list[str], text: str) -> None:
         async with asyncio.timeout(PATIENCE):
-            while not any(text in line for line in self.errors):
+            while not any(text in line for line in lines):
                 if self.process.returncode is not None:
                     raise AssertionError(f"it ended without {text!r}: {self.errors}")
                 await asyncio.sleep(0.02)
