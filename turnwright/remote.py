@@ -90,18 +90,21 @@ class Remote:
         however long that takes. Raises `RemoteError` when it cannot be had in the first place.
         """
         last, tries = None if after is None else str(after), 0
+        had = told = False
         while True:
             try:
                 for frame in self._frames(path, last, query or {}):
-                    last, tries = frame.id or last, 1
+                    last, tries = frame.id or last, 0
+                    had, told = True, False
                     yield frame
             except _LostError as lost:
-                if tries == 0:
+                if not had:
                     raise RemoteError(str(lost)) from None
-                if tries == 1:
+                if not told:
                     complain(f"{lost}; trying again")
+                    told = True
+            time.sleep(PAUSES[min(tries, len(PAUSES) - 1)])
             tries += 1
-            time.sleep(PAUSES[min(tries, len(PAUSES)) - 1])
 
     def _frames(
         self, path: tuple[str, ...], last: str | None, query: Mapping[str, object]

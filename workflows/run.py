@@ -60,10 +60,12 @@ class RunWorkflow:
             except asyncio.CancelledError:
                 step = self._interrupted()
             except (ActivityError, ApplicationError) as error:
-                if is_cancelled_exception(error):
-                    step = self._interrupted()
-                elif _type_of(error) == "Fenced":
+                if _type_of(error) == "Fenced":
                     raise
+                # Temporal does not attempt again what it cancelled: that a step failed then is no
+                # fault of the run's.
+                if is_cancelled_exception(error) or _cancelled() or self._overdue:
+                    step = self._interrupted()
                 else:
                     step = d.Settle(status=RunStatus.FAILED, reason="internal_error")
             if self._turn is None:

@@ -59,8 +59,16 @@ async def ask_model(run_id: str, step: d.AskModel, after: int) -> Facts:
 
 
 async def call_tools(run_id: str, calls: tuple[CallRef, ...]) -> tuple[Facts, ...]:
-    """These calls, all at once. When the run is cancelled, only once each has its result."""
-    return tuple(await asyncio.gather(*(_call_tool(run_id, call) for call in calls)))
+    """These calls, all at once. Ends, or raises, only once each of them has come to its end.
+
+    When the run is cancelled, each call is given the time it needs for its one result.
+    """
+    work = (_call_tool(run_id, call) for call in calls)
+    done = await asyncio.gather(*work, return_exceptions=True)
+    for outcome in done:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return tuple(outcome for outcome in done if not isinstance(outcome, BaseException))
 
 
 async def _call_tool(run_id: str, call: CallRef) -> Facts:
